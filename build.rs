@@ -1,4 +1,5 @@
-//! Embeds the folder examples/malformed in the command: writes the list of its files, which src/cli/corpus/examples.rs includes.
+//! Embeds the folder examples/malformed in the command: writes the list of its files, which src/cli/corpus/examples.rs
+//! includes.
 
 use std::path::Path;
 use std::{env, fs, io};

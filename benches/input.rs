@@ -53,8 +53,8 @@ pub fn events(yaml: &str) {
 /// Name and function to measure.
 pub type Case<'a> = (&'a str, Box<dyn FnMut() + 'a>);
 
-/// Runs the cases in rounds, every other one in reverse order, so that side effects of a case (such as freed memory) do not always affect the
-/// same one. Returns the median time of each.
+/// Runs the cases in rounds, every other one in reverse order, so that side effects of a case (such as freed memory) do
+/// not always affect the same one. Returns the median time of each.
 pub fn interleaved(rounds: usize, cases: &mut [Case<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(rounds); cases.len()];
     for round in 0..rounds {

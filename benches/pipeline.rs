@@ -1,5 +1,5 @@
-//! Times of each stage from YAML to bytes and back, with ratios to a baseline of the same run: parsing the same YAML into the same tree, or
-//! copying the same bytes. docs/performance.md has the figures. There are no thresholds.
+//! Times of each stage from YAML to bytes and back, with ratios to a baseline of the same run: parsing the same YAML
+//! into the same tree, or copying the same bytes. docs/performance.md has the figures. There are no thresholds.
 
 /// Writes files as the command does.
 #[path = "../src/cli/atomic.rs"]
@@ -76,8 +76,8 @@ fn pipeline(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
-/// Reading, checking, annotating and printing a program of `count` instructions, compared with a copy of its bytes and with the verifier of
-/// the `flatbuffers` crate.
+/// Reading, checking, annotating and printing a program of `count` instructions, compared with a copy of its bytes and
+/// with the verifier of the `flatbuffers` crate.
 fn reading(count: usize, rounds: usize) {
     let bytes = whole(&yaml(count));
     let origin = Origin::Bytes(bytes.as_slice().into());
@@ -116,7 +116,8 @@ fn reading(count: usize, rounds: usize) {
     print(&title, times[0], &rows);
 }
 
-/// Writes all files of an assembly: the program, and one data file. Each case has its own folder, so that it overwrites its own output.
+/// Writes all files of an assembly: the program, and one data file. Each case has its own folder, so that it overwrites
+/// its own output.
 fn write(assembly: &Assembly, folder: &Path) {
     fs::create_dir_all(folder).expect("there is room");
     let mut outputs = AtomicFiles::default();
@@ -229,8 +230,8 @@ fn weights(count: usize, rounds: usize) {
     print(&format!("{} MiB of weights in {count} tensors, from file to file", (count * SIZE) >> 20), times[0], &rows);
 }
 
-/// Comparing files with `count` tensors of 4 MiB: equal ones, and ones that differ in one weight. The baseline reads both in blocks, as
-/// `cmp` does.
+/// Comparing files with `count` tensors of 4 MiB: equal ones, and ones that differ in one weight. The baseline reads
+/// both in blocks, as `cmp` does.
 fn comparing(count: usize, rounds: usize) {
     const ELEMENTS: usize = 1 << 20;
     let folder = tempfile::tempdir().expect("there is room");

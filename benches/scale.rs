@@ -1,8 +1,9 @@
-//! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
-//! same bytes in the same folder, interleaved with the other cases.
+//! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The
+//! baseline is a copy of the same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- embed`, `-- merge`, `-- optimize`, `-- bytes`, `-- questions`,
-//! `-- fixtures` and `-- instructions` run one part. There are no thresholds.
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `--
+//! embed`, `-- merge`, `-- optimize`, `-- bytes`, `-- questions`, `-- fixtures` and `-- instructions` run one part.
+//! There are no thresholds.
 
 // Shared with the other benchmark.
 #[allow(dead_code)]
@@ -47,8 +48,8 @@ fn peak_of(status: &str) -> u64 {
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
 
-/// Writes a `.safetensors` with `bytes` bytes of data; `repeated` consecutive tensors are equal. With 0 all are different, and sparse except
-/// for their first bytes.
+/// Writes a `.safetensors` with `bytes` bytes of data; `repeated` consecutive tensors are equal. With 0 all are
+/// different, and sparse except for their first bytes.
 fn safetensors(path: &Path, bytes: u64, repeated: u64) {
     let count = (bytes / TENSOR).max(1);
     let size = bytes.min(TENSOR);
@@ -84,7 +85,8 @@ fn safetensors(path: &Path, bytes: u64, repeated: u64) {
     file.flush().expect("there is room");
 }
 
-/// Writes YAML of a program with all tensors of a file. Without `compare`, each has its own `copy` number, which disables deduplication.
+/// Writes YAML of a program with all tensors of a file. Without `compare`, each has its own `copy` number, which
+/// disables deduplication.
 fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
     let mut text = String::from("methods:\n  forward:\n    values:\n");
     let count = bytes / TENSOR;
@@ -189,7 +191,8 @@ fn arrays(bytes: u64, rounds: usize) {
     println!("  w.c: {speed:.0} MB/s; peak memory {c:.1} MB, {assembly:.1} MB, {facts:.1} MB");
 }
 
-/// `merge` of two programs with `bytes` bytes of weights each: all different, or the same in both. The baseline copies what is written.
+/// `merge` of two programs with `bytes` bytes of weights each: all different, or the same in both. The baseline copies
+/// what is written.
 fn merges(bytes: u64, rounds: usize) {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
@@ -232,8 +235,8 @@ fn merges(bytes: u64, rounds: usize) {
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 }
 
-/// `optimize` of a network with `bytes` bytes of weights, each transposed by an instruction, which is folded. The baseline is a copy of the
-/// program.
+/// `optimize` of a network with `bytes` bytes of weights, each transposed by an instruction, which is folded. The
+/// baseline is a copy of the program.
 fn optimized(bytes: u64, rounds: usize) {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
@@ -300,7 +303,8 @@ fn bytes(largest: u64) {
     }
 }
 
-/// `inspect`, `size` and `memory` of a sparse program with `bytes` bytes of weights, of which they read the metadata only.
+/// `inspect`, `size` and `memory` of a sparse program with `bytes` bytes of weights, of which they read the metadata
+/// only.
 fn questions(bytes: u64, rounds: usize) {
     println!("\nquestions about a program with {} MiB of weights, including the start of the process", bytes / MIB);
     let folder = tempfile::tempdir().expect("there is room");

@@ -1,4 +1,5 @@
-//! Builds `y = relu(x @ weight.T + bias)` without YAML, and writes `linear.pte`: `cargo run --example library -- FOLDER`.
+//! Builds `y = relu(x @ weight.T + bias)` without YAML, and writes `linear.pte`: `cargo run --example library --
+//! FOLDER`.
 
 use std::fs::File;
 use std::path::PathBuf;

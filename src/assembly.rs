@@ -271,8 +271,9 @@ impl OutputFile<'_> {
     }
 }
 
-/// Emits the metadata of all files of a planned program. A program file is emitted if `has_methods`; `values` returns the names that
-/// overrides may use for the values of a method. Errors and warnings about overrides are in the returned [`OverrideReport`].
+/// Emits the metadata of all files of a planned program. A program file is emitted if `has_methods`; `values` returns
+/// the names that overrides may use for the values of a method. Errors and warnings about overrides are in the returned
+/// [`OverrideReport`].
 ///
 /// # Errors
 /// A FlatBuffer or a file is larger than its format allows (`FileTooLarge`), or inline data cannot be read.
@@ -358,7 +359,8 @@ impl Assembly {
         data_size(&self.program, &self.tests, &self.overrides).saturating_add(self.padding())
     }
 
-    /// Returns the total size in bytes of the padding around segments, without files in which it is up to a page for each segment.
+    /// Returns the total size in bytes of the padding around segments, without files in which it is up to a page for
+    /// each segment.
     pub(crate) fn padding(&self) -> u64 {
         let files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
         let usual = |file: &OutputFile<'_>| PAGE * (file.segment_count() as u64 + 1);
@@ -438,8 +440,8 @@ impl Assembly {
         &self.reported_operators
     }
 
-    /// Calls `each` with the paths of the files that the source refers to: those that the data are read from, and indices of such files. A
-    /// path can be repeated.
+    /// Calls `each` with the paths of the files that the source refers to: those that the data are read from, and
+    /// indices of such files. A path can be repeated.
     ///
     /// ```
     /// use pte_emit::Model;

@@ -1,5 +1,5 @@
-//! Assembler for ExecuTorch: YAML (or JSON) becomes `.pte` programs and `.ptd` weights, byte for byte what ExecuTorch's own exporter
-//! writes for the same program. Prints such files as YAML, validates them, and explains every byte.
+//! Assembler for ExecuTorch: YAML (or JSON) becomes `.pte` programs and `.ptd` weights, byte for byte what ExecuTorch's
+//! own exporter writes for the same program. Prints such files as YAML, validates them, and explains every byte.
 //!
 //! docs/yaml-reference.md describes the YAML.
 //!
@@ -8,8 +8,8 @@
 //! binary file ----------read----------> Resolved
 //! ```
 //!
-//! [`Model`] is an opened source, YAML or a binary file: it answers questions, is assembled at most once, and gives its stages.
-//! [`MethodBuilder`] builds programs without YAML.
+//! [`Model`] is an opened source, YAML or a binary file: it answers questions, is assembled at most once, and gives its
+//! stages. [`MethodBuilder`] builds programs without YAML.
 //!
 //! ```
 //! use pte_emit::Model;
@@ -31,8 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
-//! `schema` derives JSON Schemas of the results.
+//! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal
+//! ([`Report::render`]); `schema` derives JSON Schemas of the results.
 
 mod pipeline;
 
@@ -240,7 +240,8 @@ pub mod run {
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
-/// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version that prints it.
+/// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version
+/// that prints it.
 ///
 /// ```
 /// assert!(pte_emit::SCHEMA_LINE.starts_with("# yaml-language-server: $schema=https://"));

@@ -1,4 +1,5 @@
-//! Command line `pte-emit`, which the Python package has, too. It uses the public API of the library only; what does not concern arguments, files and terminals is there.
+//! Command line `pte-emit`, which the Python package has, too. It uses the public API of the library only; what does
+//! not concern arguments, files and terminals is there.
 
 mod cli;
 

@@ -64,7 +64,8 @@ pub struct Options {
     pub layout: LayoutOptions,
     /// Store all constants in a `.ptd`, and the named data that delegates refer to.
     pub external_data: bool,
-    /// Store constants and named data with these names in these `.ptd` files. Of several rules that match, the first one applies.
+    /// Store constants and named data with these names in these `.ptd` files. Of several rules that match, the first
+    /// one applies.
     pub external: Vec<ExternalRule>,
     /// Store the data of the files in [`Options::with`] in the program.
     pub internal_data: bool,
@@ -72,7 +73,8 @@ pub struct Options {
     pub internal: Vec<Pattern>,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
-    /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
+    /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is
+    /// [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
     /// Split the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
@@ -106,7 +108,8 @@ impl fmt::Debug for Document {
     }
 }
 
-/// Program, tests and options of a source: the result of [`Model::resolve`](crate::Model::resolve) and of [`Document::resolve`].
+/// Program, tests and options of a source: the result of [`Model::resolve`](crate::Model::resolve) and of
+/// [`Document::resolve`].
 ///
 /// ```
 /// use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
@@ -301,8 +304,8 @@ impl Resolved {
         Ok(resolved)
     }
 
-    /// Moves data into or out of `.ptd` files as requested, plans memory and assigns offsets. Data are read only as far as deduplication
-    /// needs them.
+    /// Moves data into or out of `.ptd` files as requested, plans memory and assigns offsets. Data are read only as far
+    /// as deduplication needs them.
     ///
     /// # Errors
     /// The data exceed [`Options::max_size`], cannot be read, or are missing in the files of [`Options::with`]. Memory
@@ -354,8 +357,8 @@ impl Resolved {
         Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
     }
 
-    /// Keeps the names and positions of the remaining values and delegates of a method, by their former indices; those of instructions
-    /// only if all of them remain.
+    /// Keeps the names and positions of the remaining values and delegates of a method, by their former indices; those
+    /// of instructions only if all of them remain.
     pub(crate) fn retain_origins(
         &mut self,
         method: usize,
@@ -366,7 +369,8 @@ impl Resolved {
         self.origins.retain(method, values, delegates, all_instructions);
     }
 
-    /// Moves the positions of the instructions of a method; `order` has their former indices, counted through all chains.
+    /// Moves the positions of the instructions of a method; `order` has their former indices, counted through all
+    /// chains.
     pub(crate) fn reorder_origins(&mut self, method: usize, order: &[u32]) {
         self.origins.reorder(method, order);
     }
@@ -390,8 +394,8 @@ impl Resolved {
         self.source.label()
     }
 
-    /// Plans the memory of all methods and states the result in the program, so that a change of one method leaves the memory of the others
-    /// as it is. A program that was read from a file is not changed.
+    /// Plans the memory of all methods and states the result in the program, so that a change of one method leaves the
+    /// memory of the others as it is. A program that was read from a file is not changed.
     ///
     /// # Errors
     /// Memory plans contradict each other; `raw:` overrides, which belong to the file that the source describes.
@@ -439,8 +443,8 @@ impl Resolved {
         }
     }
 
-    /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
-    /// begins with its path.
+    /// Converts errors of the layout to messages, in the order of the source. A message about an element without a
+    /// position in a source begins with its path.
     pub(crate) fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
         let message = |LayoutError { code, at, message, related, help }: LayoutError| {
             let node = self.origins.node(at);
@@ -464,8 +468,8 @@ impl Resolved {
     }
 }
 
-/// Rejects a program whose elements with parts of a newer schema are not where they were, and memory that would be planned around
-/// instructions of unknown effect.
+/// Rejects a program whose elements with parts of a newer schema are not where they were, and memory that would be
+/// planned around instructions of unknown effect.
 ///
 /// # Errors
 /// A message that names the parts.
@@ -653,7 +657,8 @@ fn restore_alignments(program: &mut Program, files: &[PathBuf], done: &Internali
 }
 
 impl Planned {
-    /// Builds the metadata of all files and applies the field overrides of `raw:`. Data are read when the files are written.
+    /// Builds the metadata of all files and applies the field overrides of `raw:`. Data are read when the files are
+    /// written.
     ///
     /// # Errors
     /// An override is of an unknown field, the metadata exceed 2 GiB, or data inside the FlatBuffer cannot be read.
@@ -711,7 +716,8 @@ fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// Returns an error at the largest data if the total exceeds `limit` bytes: data of the program, of tests, and of field overrides.
+/// Returns an error at the largest data if the total exceeds `limit` bytes: data of the program, of tests, and of field
+/// overrides.
 fn check_size(resolved: &Resolved, limit: u64) -> Result<(), Vec<LayoutError>> {
     let Resolved { program, tests, overrides, .. } = resolved;
     let total = assembly::data_size(program, tests, overrides);
@@ -734,7 +740,8 @@ fn method(program: &Program, name: &str) -> Element {
     number.map_or(Element::Program, |number| Element::Method(number, Part::Whole))
 }
 
-/// Returns an error at the data with the largest alignment if the data with the padding between them exceed `limit` bytes.
+/// Returns an error at the data with the largest alignment if the data with the padding between them exceed `limit`
+/// bytes.
 fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), Vec<LayoutError>> {
     let files = std::iter::once(&plan.segments).chain(plan.external.iter().map(|file| &file.segments));
     let total = files.map(|segments| layout::segments::total(segments)).fold(0, u64::saturating_add);

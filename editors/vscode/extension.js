@@ -1,5 +1,6 @@
-// The extension: runs `pte-emit check` on programs that are saved, and shows .pte, .ptd and .bpte files as YAML. What needs no editor is in
-// logic.js; completion and validation while typing are those of the YAML extension with the JSON Schema of pte-emit.
+// The extension: runs `pte-emit check` on programs that are saved, and shows .pte, .ptd and .bpte files as YAML. What
+// needs no editor is in logic.js; completion and validation while typing are those of the YAML extension with the JSON
+// Schema of pte-emit.
 'use strict';
 
 const { execFile } = require('node:child_process');
@@ -17,7 +18,8 @@ const SEVERITIES = {
   note: vscode.DiagnosticSeverity.Information,
 };
 
-// Runs pte-emit on a file, in its folder. Resolves to { status, stdout, stderr }; rejects if it cannot be run, exceeds a limit or is aborted.
+// Runs pte-emit on a file, in its folder. Resolves to { status, stdout, stderr }; rejects if it cannot be run, exceeds
+// a limit or is aborted.
 function run(options, file, signal) {
   const command = vscode.workspace.getConfiguration('pte-emit').get('path') || 'pte-emit';
   // A name that begins with a dash is no option.

@@ -1,4 +1,5 @@
-// What the extension computes, without the editor: which files are programs, and findings of `pte-emit check` as ranges of a text.
+// What the extension computes, without the editor: which files are programs, and findings of `pte-emit check` as ranges
+// of a text.
 'use strict';
 
 // Names of files that are programs or weights.
@@ -12,13 +13,15 @@ function isProgram(name, text) {
   return NAME.test(name) || SCHEMA_LINE.test(text.slice(0, 4096));
 }
 
-// Returns the offset in a text, in units of UTF-16, of an offset in bytes of its file, which may begin with a byte order mark.
+// Returns the offset in a text, in units of UTF-16, of an offset in bytes of its file, which may begin with a byte
+// order mark.
 function offsetInText(bytes, offset) {
   return bytes.subarray(0, Math.max(0, offset)).toString('utf8').replace(/^\ufeff/, '').length;
 }
 
-// Returns what `check --format json` reports about YAML: { start, end, level, rule, message }, in offsets of the text. Findings without a
-// position, such as those about the assembled file, are at the start and begin with the path of their element.
+// Returns what `check --format json` reports about YAML: { start, end, level, rule, message }, in offsets of the text.
+// Findings without a position, such as those about the assembled file, are at the start and begin with the path of
+// their element.
 function findings(document, bytes) {
   const all = [];
   for (const file of document.files) {

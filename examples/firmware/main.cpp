@@ -1,5 +1,6 @@
-// Runs methods of embedded programs without a heap: all memory is in static arrays, whose sizes are macros that `pte-emit embed --facts`
-// writes. Prints the outputs; a method that does not fit prints the error of the runtime, and the exit status is 1.
+// Runs methods of embedded programs without a heap: all memory is in static arrays, whose sizes are macros that
+// `pte-emit embed --facts` writes. Prints the outputs; a method that does not fit prints the error of the runtime, and
+// the exit status is 1.
 
 #include <executorch/extension/data_loader/buffer_data_loader.h>
 #include <executorch/extension/flat_tensor/flat_tensor_data_map.h>

@@ -1,5 +1,5 @@
-// A runner for `pte-emit test`, as a start for a runtime of your own: docs/runners.md describes the protocol and how to build this file.
-// Names of methods that need quotes, and strings as inputs, are left out.
+// A runner for `pte-emit test`, as a start for a runtime of your own: docs/runners.md describes the protocol and how to
+// build this file. Names of methods that need quotes, and strings as inputs, are left out.
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor_ptr.h>
 

@@ -1,6 +1,7 @@
 //! Annotates arbitrary bytes: no panic, time and memory bounded by the file size, each byte has one owner.
 //!
-//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are good seeds.
+//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are
+//! good seeds.
 
 #![no_main]
 

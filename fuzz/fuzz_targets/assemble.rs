@@ -1,4 +1,5 @@
-//! Assembles arbitrary YAML to files or an error: no panic, time and memory bounded by the size of the source and of the data.
+//! Assembles arbitrary YAML to files or an error: no panic, time and memory bounded by the size of the source and of
+//! the data.
 //!
 //! Run by `cargo +nightly fuzz run assemble`; the sources under `examples` and `tests/golden` are good seeds.
 

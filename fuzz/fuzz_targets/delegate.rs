@@ -1,4 +1,5 @@
-//! Describes and decodes arbitrary payloads of delegates: no panic, memory bounded by their size; what is decoded is reproduced byte for byte.
+//! Describes and decodes arbitrary payloads of delegates: no panic, memory bounded by their size; what is decoded is
+//! reproduced byte for byte.
 //!
 //! Run by `cargo +nightly fuzz run delegate`; `examples/data/linear.xnnpack` and `tests/payloads/*.bin` are good seeds.
 

@@ -39,9 +39,9 @@ impl Held {
 
 /// Assembles YAML into the files of a program.
 ///
-/// `yaml` is the text of YAML or JSON, whose relative paths are resolved from `folder`; a file is opened by `pte_emit.open(path).assemble()`.
-/// `name` is used in messages, `define` has the values of `${NAME}`, `confine` is the folder outside of which no file is read. The other
-/// arguments are options of `Model.assemble`.
+/// `yaml` is the text of YAML or JSON, whose relative paths are resolved from `folder`; a file is opened by
+/// `pte_emit.open(path).assemble()`. `name` is used in messages, `define` has the values of `${NAME}`, `confine` is the
+/// folder outside of which no file is read. The other arguments are options of `Model.assemble`.
 #[pyfunction]
 #[pyo3(signature = (yaml, *, folder=None, name=None, define=None, confine=None, **layout))]
 pub fn assemble(
@@ -108,7 +108,8 @@ fn write(assembly: &pte_emit::Assembly, path: &Path, abandoned: &Abandoned) -> R
     Ok(targets)
 }
 
-/// Writes the files of an assembly without the global lock, as [`write`]. After Ctrl-C no file is written: the temporary ones are removed.
+/// Writes the files of an assembly without the global lock, as [`write`]. After Ctrl-C no file is written: the
+/// temporary ones are removed.
 ///
 /// # Errors
 /// Those of [`write`], as exceptions.
@@ -195,8 +196,8 @@ impl Assembly {
         Ok(diagnostics(py, &report)?.to_tuple())
     }
 
-    /// Writes the files: the format is that of the extension of `path` (.pte, .ptd, .bpte, .safetensors), `.ptd` files are written beside a
-    /// program. Returns the paths. All files are written, or none.
+    /// Writes the files: the format is that of the extension of `path` (.pte, .ptd, .bpte, .safetensors), `.ptd` files
+    /// are written beside a program. Returns the paths. All files are written, or none.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
         save(py, self.0.clone(), path)
     }

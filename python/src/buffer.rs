@@ -1,11 +1,12 @@
-//! Memory of Python objects (bytes, arrays, mapped files) as bytes of the library, without a copy. The only unsafe code of the package.
+//! Memory of Python objects (bytes, arrays, mapped files) as bytes of the library, without a copy. The only unsafe code
+//! of the package.
 
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
-/// Bytes of an object that exports a contiguous buffer. The export keeps the memory alive and in place: an array cannot be resized, a mapped
-/// file cannot be closed.
+/// Bytes of an object that exports a contiguous buffer. The export keeps the memory alive and in place: an array cannot
+/// be resized, a mapped file cannot be closed.
 pub struct Bytes {
     address: usize,
     len: usize,
@@ -33,8 +34,9 @@ impl AsRef<[u8]> for Bytes {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: the export keeps `len` bytes at the address readable as long as `self` lives. Python code that changes the elements in another
-        // thread while they are written leaves a mixture in the file, as `ndarray.tofile` does: only whole bytes are copied or hashed.
+        // SAFETY: the export keeps `len` bytes at the address readable as long as `self` lives. Python code that
+        // changes the elements in another thread while they are written leaves a mixture in the file, as
+        // `ndarray.tofile` does: only whole bytes are copied or hashed.
         unsafe { std::slice::from_raw_parts(self.address as *const u8, self.len) }
     }
 }

@@ -210,10 +210,11 @@ impl MethodBuilder {
         self.with(|builder| BuilderValue(builder.inferred()))
     }
 
-    /// Adds a kernel call with one result. The schema of the operator gives the out argument and the defaults of arguments.
+    /// Adds a kernel call with one result. The schema of the operator gives the out argument and the defaults of
+    /// arguments.
     ///
-    /// Arguments are values, None, numbers, strings, DType, and lists. The element type and sizes of the result are inferred, unless `dtype` and
-    /// `sizes` state them.
+    /// Arguments are values, None, numbers, strings, DType, and lists. The element type and sizes of the result are
+    /// inferred, unless `dtype` and `sizes` state them.
     #[pyo3(signature = (operator, *args, dtype=None, sizes=None))]
     fn call(
         &self,

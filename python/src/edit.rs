@@ -36,7 +36,8 @@ fn unparsed(text: &str, expected: impl std::fmt::Display) -> PyErr {
 
 /// Returns a program with less planned memory and fewer instructions, and the same outputs; and an `Optimization`.
 ///
-/// `passes` are those that run: `"folding"`, `"identity"`, `"memory"`, by default all. Folding may make the file larger by `max_growth` bytes.
+/// `passes` are those that run: `"folding"`, `"identity"`, `"memory"`, by default all. Folding may make the file larger
+/// by `max_growth` bytes.
 #[pyfunction]
 #[pyo3(signature = (model, *, passes=None, max_growth=0))]
 pub fn optimize<'py>(
@@ -61,7 +62,8 @@ pub fn optimize<'py>(
 
 /// Returns a program with lower bounds of the inputs of a method; and a `BoundReport`.
 ///
-/// `inputs` are such as `"x=1x256"`, where `?` keeps a size; `all_static` makes inputs static. `method` is needed if the program has several.
+/// `inputs` are such as `"x=1x256"`, where `?` keeps a size; `all_static` makes inputs static. `method` is needed if
+/// the program has several.
 #[pyfunction]
 #[pyo3(signature = (model, *, inputs=Vec::new(), method=None, all_static=false))]
 pub fn bound<'py>(
@@ -88,8 +90,9 @@ pub fn bound<'py>(
 
 /// Returns a program with the methods of all models, and equal data once; and a `Merged`.
 ///
-/// `renames` are such as `{"forward": "encode"}` for all models, or one such map for each model. Methods with buffers of the same name share
-/// them with `share_state`. `with_files` are the `.ptd` files of the programs, which are compared.
+/// `renames` are such as `{"forward": "encode"}` for all models, or one such map for each model. Methods with buffers
+/// of the same name share them with `share_state`. `with_files` are the `.ptd` files of the programs, which are
+/// compared.
 #[pyfunction]
 #[pyo3(signature = (models, *, renames=None, share_state=false, with_files=Vec::new()))]
 pub fn merge<'py>(
@@ -130,7 +133,8 @@ fn add_renames(options: &mut MergeOptions, input: Option<usize>, map: &Bound<'_,
     Ok(())
 }
 
-/// Returns a program with the methods that the names or patterns (`enc*`) select, and what they need; and an `Extracted`.
+/// Returns a program with the methods that the names or patterns (`enc*`) select, and what they need; and an
+/// `Extracted`.
 #[pyfunction]
 pub fn extract<'py>(py: Python<'py>, model: PyRef<'py, Model>, methods: Vec<String>) -> PyResult<Changed<'py>> {
     let model = model.0.clone();
@@ -140,10 +144,11 @@ pub fn extract<'py>(py: Python<'py>, model: PyRef<'py, Model>, methods: Vec<Stri
     })
 }
 
-/// Returns the sources with the files of a model as arrays, by file name: `name.c` and `name.h`, or a header alone for the style of ExecuTorch's
-/// runners.
+/// Returns the sources with the files of a model as arrays, by file name: `name.c` and `name.h`, or a header alone for
+/// the style of ExecuTorch's runners.
 ///
-/// `style` is one of `pte-emit embed --style`; `section` and `symbol` are those of the array; `facts` adds what the program needs.
+/// `style` is one of `pte-emit embed --style`; `section` and `symbol` are those of the array; `facts` adds what the
+/// program needs.
 #[pyfunction]
 #[pyo3(signature = (model, name, *, style="c", section=None, symbol=None, facts=false))]
 pub fn embed(

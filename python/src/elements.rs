@@ -1,5 +1,5 @@
-//! The parts of a program as live objects: a method, a value, its tensor. Each refers to its program by index, reads it, and changes it in place.
-//! Those of `instructions` do, too.
+//! The parts of a program as live objects: a method, a value, its tensor. Each refers to its program by index, reads
+//! it, and changes it in place. Those of `instructions` do, too.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -185,7 +185,8 @@ impl Value {
 
 #[pymethods]
 impl Value {
-    /// Kind, as in the schema of ExecuTorch: `Tensor`, `Int`, `Double`, `Bool`, `String`, `Null`, or a list such as `IntList`.
+    /// Kind, as in the schema of ExecuTorch: `Tensor`, `Int`, `Double`, `Bool`, `String`, `Null`, or a list such as
+    /// `IntList`.
     #[getter]
     fn kind(&self) -> PyResult<&'static str> {
         self.read(|value, _| value.kind())
@@ -209,8 +210,8 @@ impl Value {
         Ok(is_tensor.then(|| Tensor { program: self.program.clone_ref(py), method: self.method, index: self.index }))
     }
 
-    /// The number, truth value, string or tuple of a list; None for null and tensors. Items of lists of ints and of tensors are indices of values. Numbers, truth values
-    /// and strings can be replaced by others of the same kind.
+    /// The number, truth value, string or tuple of a list; None for null and tensors. Items of lists of ints and of
+    /// tensors are indices of values. Numbers, truth values and strings can be replaced by others of the same kind.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.read(|value, _| value.clone())?;
@@ -359,7 +360,8 @@ impl Tensor {
         self.read(TensorContent::is_external)
     }
 
-    /// Pool and offset in planned memory, if they are stated; None if they are planned when the program is written, or for constants.
+    /// Pool and offset in planned memory, if they are stated; None if they are planned when the program is written, or
+    /// for constants.
     #[getter]
     fn memory(&self) -> PyResult<Option<(u32, u64)>> {
         self.read(|tensor| match tensor.memory {
@@ -382,7 +384,8 @@ impl Tensor {
         Ok(Some(PyBytes::new(py, &bytes)))
     }
 
-    /// The data as an array of numpy, read-only; None without data. Assigning an array of the same element type and sizes replaces them.
+    /// The data as an array of numpy, read-only; None without data. Assigning an array of the same element type and
+    /// sizes replaces them.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Some(bytes) = self.data_bytes(py)? else { return Ok(py.None().into_bound(py)) };

@@ -8,7 +8,8 @@ use pyo3::types::PyList;
 
 use crate::cli::exit::Failure;
 
-/// Returns the exception for an error of the library: `pte_emit.FileError` if a file cannot be read or written, else `pte_emit.Error`.
+/// Returns the exception for an error of the library: `pte_emit.FileError` if a file cannot be read or written, else
+/// `pte_emit.Error`.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     let name = match error.io_kind() {
         Some(ErrorKind::NotFound) => "MissingFileError",

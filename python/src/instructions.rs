@@ -73,8 +73,8 @@ impl Instruction {
         })
     }
 
-    /// Operator that a kernel call calls, with its overload: `aten::relu.out`; None for other instructions. Assigning another one keeps the
-    /// arguments.
+    /// Operator that a kernel call calls, with its overload: `aten::relu.out`; None for other instructions. Assigning
+    /// another one keeps the arguments.
     #[getter]
     fn operator(&self) -> PyResult<Option<String>> {
         self.read(|instruction, plan| {
@@ -104,7 +104,8 @@ impl Instruction {
         })
     }
 
-    /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be replaced.
+    /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be
+    /// replaced.
     #[getter]
     fn args(&self) -> PyResult<Items<i32>> {
         self.read(|instruction, _| Ok(Items(instruction.args().iter().map(|id| id.0).collect())))

@@ -1,6 +1,7 @@
 //! Extension module of the Python package `pte_emit`: the API of the library as Python classes, and the command.
 //!
-//! A result of the library becomes JSON, which `pte_emit.results` turns into typed objects; docs/*.schema.json describe both.
+//! A result of the library becomes JSON, which `pte_emit.results` turns into typed objects; docs/*.schema.json describe
+//! both.
 
 #[path = "../../src/cli/mod.rs"]
 mod cli;

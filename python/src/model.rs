@@ -27,9 +27,10 @@ pub struct Model(pub pte_emit::Model);
 
 /// Opens a source.
 ///
-/// `source` is a path, or bytes: of a file of a binary format, or YAML. Relative paths in YAML are resolved from its folder, or from `folder`;
-/// `confine` is the folder outside of which YAML must not read files. `name` is used in messages. `define` has the values of `${NAME}`;
-/// `document` is the number of the document, from 1, if the YAML has several.
+/// `source` is a path, or bytes: of a file of a binary format, or YAML. Relative paths in YAML are resolved from its
+/// folder, or from `folder`; `confine` is the folder outside of which YAML must not read files. `name` is used in
+/// messages. `define` has the values of `${NAME}`; `document` is the number of the document, from 1, if the YAML has
+/// several.
 #[pyfunction]
 #[pyo3(signature = (source, *, name=None, folder=None, define=None, document=None, confine=None))]
 pub fn open(
@@ -181,8 +182,9 @@ impl Model {
 
     /// Validates the files: of a program, all rules of docs/check.md. Defects are findings, not exceptions.
     ///
-    /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data` also validates the elements
-    /// of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers to the program are predicted.
+    /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data`
+    /// also validates the elements of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers
+    /// to the program are predicted.
     #[pyo3(signature = (*, profile="strict", with_files=Vec::new(), data=false, runtime=None))]
     fn check<'py>(
         &self,
@@ -207,8 +209,8 @@ impl Model {
         })
     }
 
-    /// Says what a file contains: inputs, outputs, operators, delegates, constants, memory. `data` also looks for data that are stored twice.
-    /// YAML with external data assembles to several files: `file` is the index of one.
+    /// Says what a file contains: inputs, outputs, operators, delegates, constants, memory. `data` also looks for data
+    /// that are stored twice. YAML with external data assembles to several files: `file` is the index of one.
     #[pyo3(signature = (*, data=false, file=0))]
     fn inspect<'py>(&self, py: Python<'py>, data: bool, file: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut options = InspectOptions::default();
@@ -218,7 +220,8 @@ impl Model {
 
     /// Says how much memory the methods need, and when.
     ///
-    /// `abi` is `"64"` or `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files` states.
+    /// `abi` is `"64"` or `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files`
+    /// states.
     #[pyo3(signature = (*, abi="64", external=false, with_files=Vec::new()))]
     fn memory<'py>(
         &self,
@@ -232,7 +235,8 @@ impl Model {
         self.ask(py, "ProgramMemory", move |model| Ok(json(&model.memory(&options)?)))
     }
 
-    /// Says where the bytes of a file are, as a tree with a level for each dimension: `segment`, `method`, `kind`, `tensor`.
+    /// Says where the bytes of a file are, as a tree with a level for each dimension: `segment`, `method`, `kind`,
+    /// `tensor`.
     #[pyo3(signature = (*, dimensions=None, file=0))]
     fn size<'py>(&self, py: Python<'py>, dimensions: Option<Vec<String>>, file: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut options = SizeOptions::default();
@@ -246,7 +250,8 @@ impl Model {
 
     /// Compares with a newer source. Elements are aligned by names and structure.
     ///
-    /// `data` is the extent to which data are compared: `"none"`, `"hash"`, `"statistics"`; `only` is an area: `"meaning"`, `"layout"`, `"data"`.
+    /// `data` is the extent to which data are compared: `"none"`, `"hash"`, `"statistics"`; `only` is an area:
+    /// `"meaning"`, `"layout"`, `"data"`.
     #[pyo3(signature = (newer, *, data="statistics", only=None))]
     fn diff<'py>(
         &self,
@@ -262,7 +267,8 @@ impl Model {
         self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer, &options)?)))
     }
 
-    /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is stated.
+    /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is
+    /// stated.
     ///
     /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants.
     #[pyo3(signature = (*, before=None, format="html", data_statistics=false))]
@@ -319,9 +325,11 @@ impl Model {
         self.ask(py, "WeightList", move |model| Ok(json(&model.weights(&with_files)?)))
     }
 
-    /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program are written to `folder`.
+    /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program
+    /// are written to `folder`.
     ///
-    /// `pte_emit.run_tests` has a default for both. `select` are names of tests or methods, `timeout` is in seconds for each test.
+    /// `pte_emit.run_tests` has a default for both. `select` are names of tests or methods, `timeout` is in seconds for
+    /// each test.
     #[pyo3(signature = (runner, folder, *, select=Vec::new(), timeout=60.0, with_files=Vec::new()))]
     fn run_tests<'py>(
         &self,
@@ -373,8 +381,8 @@ impl Model {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Assembles YAML, or lays out a file again, with these options: those of the layout by name, and `external_data`, `internal_data`,
-    /// `max_size`, `prune`, `with_files`.
+    /// Assembles YAML, or lays out a file again, with these options: those of the layout by name, and `external_data`,
+    /// `internal_data`, `max_size`, `prune`, `with_files`.
     #[pyo3(signature = (**layout))]
     fn assemble(&self, py: Python<'_>, layout: Option<&Bound<'_, PyDict>>) -> PyResult<Assembly> {
         let options = options(layout)?;

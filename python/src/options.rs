@@ -1,4 +1,5 @@
-//! Keyword arguments for planning and writing files: the layout options of the library by name, and the other options of assembling.
+//! Keyword arguments for planning and writing files: the layout options of the library by name, and the other options
+//! of assembling.
 
 use std::path::PathBuf;
 

@@ -216,7 +216,8 @@ impl Program {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes the program in the format of the extension of `path` (.pte, .bpte), and its `.ptd` files beside it. Returns the paths.
+    /// Writes the program in the format of the extension of `path` (.pte, .bpte), and its `.ptd` files beside it.
+    /// Returns the paths.
     #[pyo3(signature = (path, **layout))]
     fn write(&self, py: Python<'_>, path: PathBuf, layout: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<PathBuf>> {
         save(py, Arc::new(self.assembly(py, layout)?), path)

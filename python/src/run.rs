@@ -32,8 +32,9 @@ impl Abandoned {
     }
 }
 
-/// Does the work in a thread of its own, and looks for signals meanwhile. After Ctrl-C it returns at once: the thread goes on until it is done,
-/// and its result is dropped. Work that writes files looks at [`Abandoned`] before it commits them.
+/// Does the work in a thread of its own, and looks for signals meanwhile. After Ctrl-C it returns at once: the thread
+/// goes on until it is done, and its result is dropped. Work that writes files looks at [`Abandoned`] before it commits
+/// them.
 ///
 /// # Errors
 /// `KeyboardInterrupt`, or what another handler of a signal raises; `RuntimeError` for a defect of the library.

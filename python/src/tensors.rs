@@ -1,5 +1,5 @@
-//! `.ptd` and `.safetensors` files: their entries, and writing them from buffers of Python without a copy. `pte_emit._tensors` makes arrays of
-//! them.
+//! `.ptd` and `.safetensors` files: their entries, and writing them from buffers of Python without a copy.
+//! `pte_emit._tensors` makes arrays of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::model::Model;
 use crate::options::options;
 use crate::run::attempt;
 
-/// An entry of a file: key, layout (element type, sizes, dim_order), offset in the file, number of bytes, and the bytes if they are in memory.
+/// An entry of a file: key, layout (element type, sizes, dim_order), offset in the file, number of bytes, and the bytes
+/// if they are in memory.
 type Entry<'py> = (String, Option<(String, Vec<i32>, Vec<u32>)>, Option<u64>, u64, Option<Bound<'py, PyBytes>>);
 
 /// An entry to write: key, element type and sizes, order of the dimensions, buffer.

@@ -17,7 +17,8 @@ from conftest import EXAMPLES
 SEED = int(os.environ.get("PTE_EMIT_PYTHON_SEED", "1"))
 MUTANTS = int(os.environ.get("PTE_EMIT_PYTHON_MUTANTS", "40"))
 
-# What may be raised for an input that is not what it should be. RuntimeError, which stands for a panic, is not among them.
+# What may be raised for an input that is not what it should be. RuntimeError, which stands for a panic, is not among
+# them.
 EXPECTED = (pte_emit.Error, ValueError, TypeError, OverflowError)
 
 QUESTIONS: list[Callable[[pte_emit.Model], object]] = [

@@ -13,8 +13,8 @@ use pte_model::format::container::HEAD;
 /// program is validated together with these `.ptd` files and those of `options`.
 ///
 /// # Errors
-/// If data of small files with overrides cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
-/// of their tensor, since the files cannot be written.
+/// If data of small files with overrides cannot be read; with [`CheckOptions::data`], elements that cannot be converted
+/// to the type of their tensor, since the files cannot be written.
 pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<Findings>> {
     if options.data {
         let mut converted = assembly.program.blobs.iter().filter(|blob| is_converted(blob));

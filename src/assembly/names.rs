@@ -1,4 +1,5 @@
-//! Findings about the files of a YAML source, with the names that its values have there. Findings about binary files have numbers only.
+//! Findings about the files of a YAML source, with the names that its values have there. Findings about binary files
+//! have numbers only.
 
 use std::collections::HashMap;
 

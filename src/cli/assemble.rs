@@ -39,14 +39,15 @@ pub struct AssembleArguments {
     /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Output: a file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is standard output
+    /// Output: a file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is
+    /// standard output
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Format of the output; by default that of its extension, without one .pte, or .ptd for an input without methods
     #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parser())]
     to: Option<&'static OutputFormat>,
-    /// Store constants and data of delegates in a .ptd, by default named like the output; with =PATTERN those with such names, as in
-    /// 'enc.ptd=encoder.*'. May be repeated
+    /// Store constants and data of delegates in a .ptd, by default named like the output; with =PATTERN those with such
+    /// names, as in 'enc.ptd=encoder.*'. May be repeated
     #[arg(
         long, value_name = "FILE.ptd[=PATTERN]", num_args = 0..=1, default_missing_value = "", action = ArgAction::Append,
         value_parser = ExternalArgument::parse
@@ -58,7 +59,8 @@ pub struct AssembleArguments {
     /// Write the program of a .bpte unchanged, without its tests
     #[arg(long, conflicts_with_all = ["external_data", "with", "for_runtime"])]
     strip_tests: bool,
-    /// Store the data of the --with files in the program; with a pattern those of such keys, as in 'encoder.*'. May be repeated
+    /// Store the data of the --with files in the program; with a pattern those of such keys, as in 'encoder.*'. May be
+    /// repeated
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", action = ArgAction::Append)]
     internal_data: Vec<String>,
     /// Remove what has no effect: instructions whose results nothing uses, values, operators and delegates
@@ -272,7 +274,8 @@ impl Command<'_> {
         documents.into_iter().zip(1..).map(document).collect()
     }
 
-    /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths. All inputs have been read.
+    /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has
+    /// written the same paths. All inputs have been read.
     fn finish(&self, written: Vec<Result<Written, Failure>>, done: &mut Done, messages: &Messages) -> Exit {
         let (mut outputs, mut summary, mut worst) = (Outputs::default(), String::new(), Exit::Ok);
         let mut targets = Vec::new();
@@ -325,7 +328,8 @@ impl Command<'_> {
 }
 
 impl AssembleArguments {
-    /// Returns an error if the first input is a word that is not a file, and one of `commands`, misspelt, was probably meant.
+    /// Returns an error if the first input is a word that is not a file, and one of `commands`, misspelt, was probably
+    /// meant.
     pub fn reject_unknown_command<'c>(&self, commands: impl Iterator<Item = &'c str>) -> Result<(), Failure> {
         let Some(word) = self.inputs.first().and_then(|input| input.to_str()) else { return Ok(()) };
         let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -342,7 +346,8 @@ impl AssembleArguments {
         Err(Failure::Usage(format!("no such file `{word}`; {help}")))
     }
 
-    /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value; also for `--internal-data`.
+    /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value; also for
+    /// `--internal-data`.
     fn reclaim_inputs(&mut self) -> Result<(), Failure> {
         let is_input = |file: &Path| io::is_source_name(file) || io::is_binary_name(file) || file.as_os_str() == STREAM;
         for argument in &mut self.external_data {
@@ -442,8 +447,8 @@ impl AssembleArguments {
         if self.deny_warnings && warnings > 0 { Err(Failure::DeniedWarnings(warnings)) } else { Ok(()) }
     }
 
-    /// Does the same before an output is written, which matters for standard output. Of several inputs, which are written to a folder, the
-    /// others may not have been read yet: their unused definitions are known in [`finish`].
+    /// Does the same before an output is written, which matters for standard output. Of several inputs, which are
+    /// written to a folder, the others may not have been read yet: their unused definitions are known in [`finish`].
     fn deny_before_writing(&self, warnings: u64, sources: &Sources<'_>) -> Result<(), Failure> {
         let unused = if self.inputs.len() == 1 { sources.unused().len() as u64 } else { 0 };
         self.deny(warnings + unused)
@@ -589,8 +594,8 @@ fn report_unmoved(assembly: &Assembly, messages: &Messages) -> u64 {
     u64::from(messages.warns())
 }
 
-/// Reports the warnings of assembling, and findings as warnings; returns their number. Findings are not errors: sources may describe
-/// malformed files on purpose, to test a loader.
+/// Reports the warnings of assembling, and findings as warnings; returns their number. Findings are not errors: sources
+/// may describe malformed files on purpose, to test a loader.
 fn report_warnings(file: FileFindings, assembly: &Assembly, messages: &Messages) -> u64 {
     let warnings = file.counts().warnings;
     if messages.is_collecting() {

@@ -1,8 +1,9 @@
-//! Files that are written atomically: to temporary files in the folders of their targets, renamed when all are complete. Symbolic links are
-//! followed. Pipes and devices are written to directly. It decides nothing: which files may be replaced is the task of `outputs.rs`.
+//! Files that are written atomically: to temporary files in the folders of their targets, renamed when all are
+//! complete. Symbolic links are followed. Pipes and devices are written to directly. It decides nothing: which files
+//! may be replaced is the task of `outputs.rs`.
 //!
-//! The handler of SIGINT calls [`remove_unfinished`]. A killed process leaves temporary files called `.pte-emit-*`; each target is then
-//! unchanged, or complete.
+//! The handler of SIGINT calls [`remove_unfinished`]. A killed process leaves temporary files called `.pte-emit-*`;
+//! each target is then unchanged, or complete.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
@@ -32,9 +33,10 @@ pub struct OutputTarget {
 }
 
 impl AtomicFiles {
-    /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`AtomicFiles::commit`]. The file is
-    /// preallocated: a full disk is detected before the first byte is copied, and copying is faster. `progress` is called with the number of
-    /// bytes written since the last call. Pipes and devices are written to at once, and are not in the list.
+    /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`AtomicFiles::commit`].
+    /// The file is preallocated: a full disk is detected before the first byte is copied, and copying is faster.
+    /// `progress` is called with the number of bytes written since the last call. Pipes and devices are written to at
+    /// once, and are not in the list.
     ///
     /// # Errors
     /// I/O errors, with the path of the file; invalid data.
@@ -236,8 +238,8 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     lock(&UNFINISHED)
 }
 
-/// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned
-/// lock is held; the caller ends the process.
+/// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long
+/// as the returned lock is held; the caller ends the process.
 pub fn remove_unfinished() -> impl Sized {
     let mut unfinished = unfinished();
     for name in unfinished.drain(..) {
@@ -295,7 +297,8 @@ fn folder_of(target: &Path) -> io::Result<&Path> {
     }
 }
 
-/// Creates a temporary file in the folder of `target`, with the permissions of `target` if it exists, else those of a new file.
+/// Creates a temporary file in the folder of `target`, with the permissions of `target` if it exists, else those of a
+/// new file.
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     let folder = folder_of(target)?;
     let mut builder = tempfile::Builder::new();

@@ -1,6 +1,7 @@
 //! `pte-emit check FILE...`: validates binary files, or the files that YAML assembles to.
 //!
-//! Findings go to standard output, as text or in another form of `--format`; files that cannot be read are reported on standard error.
+//! Findings go to standard output, as text or in another form of `--format`; files that cannot be read are reported on
+//! standard error.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -38,7 +39,8 @@ pub struct CheckArguments {
     /// Print a target of --list-targets, to begin a file with
     #[arg(long, exclusive = true, value_name = "NAME")]
     print_target: Option<String>,
-    /// Compare files with a release of ExecuTorch: a version such as 1.0.1, `all`, or a folder of tables that tools/releases/measure.py wrote
+    /// Compare files with a release of ExecuTorch: a version such as 1.0.1, `all`, or a folder of tables that
+    /// tools/releases/measure.py wrote
     #[arg(long, value_name = "RELEASE")]
     runtime: Option<PathBuf>,
     /// Read all data, not only metadata: validate constants and initial states, too
@@ -268,8 +270,8 @@ fn ready_targets() -> String {
     targets.map(|target| format!("{:width$}  {}\n", target.name(), target.description())).collect()
 }
 
-/// Returns the options of a program for a target, whose rule R-1 says which operators are missing: libraries and custom operators are not
-/// reported by O-5.
+/// Returns the options of a program for a target, whose rule R-1 says which operators are missing: libraries and custom
+/// operators are not reported by O-5.
 fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -> CheckOptions {
     let mut options = options.clone();
     if target.is_some_and(Target::states_operators)
@@ -280,8 +282,8 @@ fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -
     options
 }
 
-/// Compares a program with the target, and adds the result to the findings of the program, the first file. One with malformed parts
-/// cannot be compared.
+/// Compares a program with the target, and adds the result to the findings of the program, the first file. One with
+/// malformed parts cannot be compared.
 fn add_target(
     source: &Model,
     target: Option<&Target>,
@@ -327,7 +329,8 @@ fn validate_yaml(source: &Model, options: &CheckOptions, target: Option<&Target>
     }
 }
 
-/// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then warnings, then notes.
+/// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then
+/// warnings, then notes.
 fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> String {
     let mut out = String::new();
     for Validated { file, lines, .. } in validated {

@@ -22,14 +22,15 @@ pub fn script(shell: Shell, command: &Command) -> String {
     let script = String::from_utf8_lossy(&script);
     let files = format!(":: :_{name}_commands");
     script
-        // The script for bash writes a hyphen in the name of the binary in two ways, so that nothing after a subcommand is completed
-        // (issue 6421 of clap).
+        // The script for bash writes a hyphen in the name of the binary in two ways, so that nothing after a subcommand
+        // is completed (issue 6421 of clap).
         .replace(&name.replace('-', "__subcmd__"), &name.replace('-', "__"))
         // For zsh, the first word may be an input of the default command, too; in the other shells it may anyway.
         .replace(&files, &format!(":: :{{_{name}_commands; _files}}"))
 }
 
-/// Returns the command without the inputs of the default command, which the script for zsh expects before the name of a command.
+/// Returns the command without the inputs of the default command, which the script for zsh expects before the name of a
+/// command.
 fn without_inputs(command: &Command) -> Command {
     let options = command.get_arguments().filter(|argument| !argument.is_positional());
     let plain = Command::new(command.get_name().to_owned()).version(env!("CARGO_PKG_VERSION"));

@@ -7,7 +7,8 @@
 //! DIR/manifest.json     what docs/corpus.schema.json describes
 //! ```
 //!
-//! A folder has one format, as fuzzers expect the seeds of a target. The sources are part of the command: users have no checkout.
+//! A folder has one format, as fuzzers expect the seeds of a target. The sources are part of the command: users have no
+//! checkout.
 
 mod examples;
 mod lines;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use pte_emit::memory::{DelegateAccuracy, DelegateFootprint, DelegateMemory, DelegatePart, Held, MemorySource};
 use pte_emit::text::{ROW, clipped, clipped_to, counted};
 
-use super::memory::write_more;
+use super::io::write_more;
 
 /// Writes the rows of the delegates of a method.
 pub fn write(delegates: &[DelegateFootprint], limit: usize, out: &mut String) {

@@ -1,5 +1,5 @@
-//! Destination of the files of an assembly: their format, paths, and contents in temporary files. Shared by the commands that write
-//! programs and weights.
+//! Destination of the files of an assembly: their format, paths, and contents in temporary files. Shared by the
+//! commands that write programs and weights.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -48,8 +48,8 @@ impl Destination<'_> {
         Some(output.join(name))
     }
 
-    /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard output and
-    /// for folders.
+    /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard
+    /// output and for folders.
     ///
     /// # Errors
     /// An unknown extension.
@@ -122,7 +122,8 @@ impl Destination<'_> {
         }
     }
 
-    /// Checks that no output would replace an input, a file that the inputs refer to (`sources`), another output, or a source.
+    /// Checks that no output would replace an input, a file that the inputs refer to (`sources`), another output, or a
+    /// source.
     ///
     /// # Errors
     /// The first output that would.

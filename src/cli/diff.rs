@@ -1,5 +1,5 @@
-//! `pte-emit diff A B`: what differs between two programs or files, as text, JSON or Markdown. The library compares; this file reads the
-//! inputs and draws.
+//! `pte-emit diff A B`: what differs between two programs or files, as text, JSON or Markdown. The library compares;
+//! this file reads the inputs and draws.
 
 mod budget;
 mod numeric;
@@ -96,7 +96,8 @@ enum DiffFormat {
     Markdown,
 }
 
-/// Compares two inputs, and returns the exit status: 0 if they are equal or within the budget, 1 if not, 2 after a failure.
+/// Compares two inputs, and returns the exit status: 0 if they are equal or within the budget, 1 if not, 2 after a
+/// failure.
 pub fn run(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Exit {
     compare(arguments, messages, color).unwrap_or_else(|failure| failure.report_trouble(messages))
 }
@@ -256,8 +257,8 @@ impl Drawing<'_> {
         format!("{}: {what}", area.name())
     }
 
-    /// Returns the lines of an area. Tensors that moved within a pool are one line, unless only the layout is compared, or all lines
-    /// are requested.
+    /// Returns the lines of an area. Tensors that moved within a pool are one line, unless only the layout is compared,
+    /// or all lines are requested.
     fn rows(&self, area: DiffArea) -> Vec<Row> {
         let is_joined = self.found.areas.len() > 1 && self.limit != usize::MAX;
         let mut joined: HashMap<(&str, &str), usize> = HashMap::new();
@@ -395,8 +396,8 @@ struct Row {
     count: usize,
 }
 
-/// Returns the text of a difference up to the offset in a pool, if it is about a tensor that moved within this pool: the method, and
-/// the pool.
+/// Returns the text of a difference up to the offset in a pool, if it is about a tensor that moved within this pool:
+/// the method, and the pool.
 fn moved_within(difference: &Difference) -> Option<(&str, &str)> {
     let is_moved = difference.kind == DiffKind::Moved && difference.topic == DiffTopic::Memory;
     let (left, right) = difference.left.as_ref().zip(difference.right.as_ref()).filter(|_| is_moved)?;

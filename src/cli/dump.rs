@@ -181,7 +181,8 @@ impl DumpArguments {
         outputs.commit()
     }
 
-    /// Placement of large data. Creates the folder of extracted data, which stays if it has files when the second value is dropped.
+    /// Placement of large data. Creates the folder of extracted data, which stays if it has files when the second value
+    /// is dropped.
     fn large_data(&self) -> Result<(LargeData, NewFolder), Failure> {
         let without = |data| Ok((data, NewFolder::default()));
         match (self.data, &self.folder) {
@@ -214,7 +215,8 @@ impl DumpArguments {
     }
 }
 
-/// Returns the path of `to` relative to the folder `from`; both are canonical. `to` itself if they have no folder in common.
+/// Returns the path of `to` relative to the folder `from`; both are canonical. `to` itself if they have no folder in
+/// common.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let first = |path: &Path| path.components().position(|part| matches!(part, Component::Normal(_)));
     let has_common_folder =

@@ -65,8 +65,8 @@ impl EditArguments {
         Ok(models)
     }
 
-    /// Options of planning: the limit of the size, and the release that is written for. Data of `--with` are only read by the commands that
-    /// need them.
+    /// Options of planning: the limit of the size, and the release that is written for. Data of `--with` are only read
+    /// by the commands that need them.
     ///
     /// # Errors
     /// An unknown release.
@@ -76,8 +76,8 @@ impl EditArguments {
         Ok(options)
     }
 
-    /// Plans, validates and writes an edited program. `inputs` are the files that were read, of which the first one names the output in a
-    /// folder; `done` is the report of the edit, which the summary begins with.
+    /// Plans, validates and writes an edited program. `inputs` are the files that were read, of which the first one
+    /// names the output in a folder; `done` is the report of the edit, which the summary begins with.
     ///
     /// # Errors
     /// The program cannot be planned, is rejected by `check`, or cannot be written.
@@ -106,8 +106,8 @@ impl EditArguments {
         self.write_files(assembly, &[], inputs, done, messages)
     }
 
-    /// Does the same for a program and for its `.ptd` files, each with the path that it was read from. A single one is named like the
-    /// output, several have their names in its folder.
+    /// Does the same for a program and for its `.ptd` files, each with the path that it was read from. A single one is
+    /// named like the output, several have their names in its folder.
     ///
     /// # Errors
     /// Those of [`EditArguments::write`]; the output is standard output, which has room for one file.
@@ -192,8 +192,8 @@ impl EditArguments {
     }
 }
 
-/// Validates the files of an edited program before they are written. Of a method that exceeds a limit of `check`, nothing wrong is known: that
-/// is a warning.
+/// Validates the files of an edited program before they are written. Of a method that exceeds a limit of `check`,
+/// nothing wrong is known: that is a warning.
 ///
 /// # Errors
 /// All other errors that `check` would report.

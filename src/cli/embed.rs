@@ -26,8 +26,8 @@ pub struct EmbedArguments {
     /// A .pte, .bpte or YAML, each followed by its .ptd files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
-    /// Output: a name without an extension, or with .c, .h or .S, which selects the form: a source and a header, a header alone, or a source
-    /// for an assembler, which reads the files itself, and a header
+    /// Output: a name without an extension, or with .c, .h or .S, which selects the form: a source and a header, a
+    /// header alone, or a source for an assembler, which reads the files itself, and a header
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// Names, types and sections of an application

@@ -44,7 +44,8 @@ impl Failure {
         Failure::Error(Error::io(name, "", error))
     }
 
-    /// Error of writing, or about the data written, which belong to the input `name`. Errors of writing name the output.
+    /// Error of writing, or about the data written, which belong to the input `name`. Errors of writing name the
+    /// output.
     pub fn writing(name: &str, error: &std::io::Error) -> Failure {
         Failure::Error(Error::io(name, "cannot write", error))
     }
@@ -73,7 +74,8 @@ impl Failure {
         self.exit()
     }
 
-    /// Does the same as [`Failure::report`] for a command whose status 1 is a result, as that of `diff` and `cmp`: any failure is 2.
+    /// Does the same as [`Failure::report`] for a command whose status 1 is a result, as that of `diff` and `cmp`: any
+    /// failure is 2.
     pub fn report_trouble(&self, messages: &Messages) -> Exit {
         self.report(messages);
         Exit::Usage

@@ -1,4 +1,5 @@
-//! `pte-emit explain CODE|RULE...`: what an error of the runtime, a rule of `check` or a code of the assembler means, and what to do.
+//! `pte-emit explain CODE|RULE...`: what an error of the runtime, a rule of `check` or a code of the assembler means,
+//! and what to do.
 
 use std::fmt::Write;
 
@@ -18,8 +19,8 @@ use super::stdout;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Errors of ExecuTorch by number or name, such as 0x14, 20 or OperatorMissing, rules of check, such as X-4, and codes of the
-    /// assembler, such as Y-5; without any, the errors of ExecuTorch are listed
+    /// Errors of ExecuTorch by number or name, such as 0x14, 20 or OperatorMissing, rules of check, such as X-4, and
+    /// codes of the assembler, such as Y-5; without any, the errors of ExecuTorch are listed
     #[arg(value_name = "CODE|RULE")]
     names: Vec<String>,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Findings of `check` and messages of the assembler in one form, for `--format`: JSON, annotations of GitHub Actions, SARIF 2.1.0.
-//! docs/check.md describes them. Text is printed by `check` and `render`.
+//! Findings of `check` and messages of the assembler in one form, for `--format`: JSON, annotations of GitHub Actions,
+//! SARIF 2.1.0. docs/check.md describes them. Text is printed by `check` and `render`.
 
 use std::ops::Range;
 

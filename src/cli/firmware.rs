@@ -34,11 +34,12 @@ pub struct FirmwareArguments {
     output: PathBuf,
     #[command(flatten)]
     replace: ForceArguments,
-    /// Method; of several, pools have room for the largest, loaded alone. Its name or a pattern, in which * stands for any characters; may
-    /// be repeated [default: the first method]
+    /// Method; of several, pools have room for the largest, loaded alone. Its name or a pattern, in which * stands for
+    /// any characters; may be repeated [default: the first method]
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// Name of an array; of that with the program, instead of model_pte, or for cmake of one made of the name of the file
+    /// Name of an array; of that with the program, instead of model_pte, or for cmake of one made of the name of the
+    /// file
     #[arg(long, value_name = "NAME", value_parser = Symbol::new)]
     symbol: Vec<Symbol>,
     /// Section of the arrays, instead of the default: for zephyr and cmsis network_model_sec, for others none
@@ -63,7 +64,8 @@ fn platform_parser() -> impl TypedValueParser<Value = FirmwarePlatform> {
 /// Runs the command.
 ///
 /// # Errors
-/// An input that cannot be read, or is not a program; an unknown method; a file that the command did not write in the place of a generated one.
+/// An input that cannot be read, or is not a program; an unknown method; a file that the command did not write in the
+/// place of a generated one.
 pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, Failure> {
     if arguments.symbol.len() > 1 {
         return Err(Failure::usage("`--symbol` names the array of one program; omit the others"));
@@ -97,7 +99,8 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
     Ok(Exit::Ok)
 }
 
-/// Returns the path of the input relative to a folder, with `/` between its parts; `None` if there is none, or it is not Unicode.
+/// Returns the path of the input relative to a folder, with `/` between its parts; `None` if there is none, or it is
+/// not Unicode.
 fn relative(folder: &Path, input: &Path) -> Option<String> {
     if input.as_os_str() == io::STREAM {
         return None;

@@ -1,4 +1,5 @@
-//! Output formats of the main command: one row for each, which arguments, file names, writing and validation use. Extensions of the others.
+//! Output formats of the main command: one row for each, which arguments, file names, writing and validation use.
+//! Extensions of the others.
 
 use std::io;
 use std::path::Path;
@@ -13,8 +14,8 @@ use pte_emit::{
 
 use super::exit::Failure;
 
-/// Returns the format of an output by its extension, which is one of `known`; case is ignored. `None` without an extension. `advice` ends the
-/// message about another one.
+/// Returns the format of an output by its extension, which is one of `known`; case is ignored. `None` without an
+/// extension. `advice` ends the message about another one.
 ///
 /// # Errors
 /// An unknown extension.

@@ -39,7 +39,8 @@ pub struct GenerateArguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     replace: ForceArguments,
-    /// Files with one defect each instead, for fuzzers and tests of loaders: pte/, ptd/ and bpte/ in this folder, and manifest.json
+    /// Files with one defect each instead, for fuzzers and tests of loaders: pte/, ptd/ and bpte/ in this folder, and
+    /// manifest.json
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "count", "operators", "instructions", "wild", "to", "output"])]
     corpus: Option<PathBuf>,
 }

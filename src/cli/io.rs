@@ -28,6 +28,13 @@ pub fn rows_left(count: usize, limit: usize, noun: &str) -> Option<String> {
     Some(format!("and {} (`--limit 0` for all)", counted(left, noun)))
 }
 
+/// Says how many items are not printed.
+pub fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
+    if let Some(left) = rows_left(count, limit, &format!("more {noun}")) {
+        *out += &format!("{indent}{left}\n");
+    }
+}
+
 /// Name of standard input in messages.
 const STDIN: &str = "<stdin>";
 
@@ -42,7 +49,8 @@ pub fn open(path: &Path) -> Result<Model, Error> {
     Model::from_bytes(STDIN, read_stdin()?, "")
 }
 
-/// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is damaged.
+/// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is
+/// damaged.
 ///
 /// # Errors
 /// Those of [`open`] and [`open_binary`].
@@ -171,8 +179,8 @@ impl Messages {
         Messages { colours: colours(color, &io::stderr()), least, buffer: None, collected: None }
     }
 
-    /// Messages of a command that reports findings: collected until [`Messages::into_collected`], or printed as text. Warnings that are
-    /// denied are the reason of an error, so that they are never left out.
+    /// Messages of a command that reports findings: collected until [`Messages::into_collected`], or printed as text.
+    /// Warnings that are denied are the reason of an error, so that they are never left out.
     pub fn of_findings(&self, is_collecting: bool, denies_warnings: bool) -> Messages {
         let least = if denies_warnings { self.least.max(Level::Warning) } else { self.least };
         Messages { least, collected: is_collecting.then(Mutex::default), buffer: None, ..*self }
@@ -230,7 +238,8 @@ impl Messages {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is not a terminal.
+    /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is
+    /// not a terminal.
     pub fn progress(&self, bytes: u64) -> ProgressBar {
         if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -300,7 +309,8 @@ pub fn check_output<'i>(output: &Path, mut inputs: impl Iterator<Item = &'i Path
     }
 }
 
-/// Returns the path of `to` relative to the folder `from`; both are canonical. `None` without a common root, as on two drives.
+/// Returns the path of `to` relative to the folder `from`; both are canonical. `None` without a common root, as on two
+/// drives.
 pub fn relative(from: &Path, to: &Path) -> Option<PathBuf> {
     let common = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
     let up = from.components().skip(common).map(|_| Component::ParentDir);

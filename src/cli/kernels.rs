@@ -1,4 +1,5 @@
-//! `pte-emit kernels FILE...`: the kernels and backends that a build of the runtime needs, in the forms that builds read.
+//! `pte-emit kernels FILE...`: the kernels and backends that a build of the runtime needs, in the forms that builds
+//! read.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -56,8 +57,8 @@ enum KernelsFormat {
 /// Runs the command.
 ///
 /// # Errors
-/// An input that cannot be read, or has no program; a form that cannot state the kernels, or the kernels of several programs; output
-/// that cannot be written.
+/// An input that cannot be read, or has no program; a form that cannot state the kernels, or the kernels of several
+/// programs; output that cannot be written.
 pub fn run(arguments: &KernelsArguments, messages: &Messages) -> Result<Exit, Failure> {
     let inputs = &arguments.inputs;
     if io::reads_stream_twice(inputs) {
@@ -187,7 +188,8 @@ fn write_text(list: &KernelList, out: &mut String) {
     let _ = writeln!(out, "  largest call: {most}; MAX_KERNEL_NUM: {}", list.max_kernels);
 }
 
-/// Numbers of arguments in a row; of more, the first and the last are printed, since all rows have the width of the longest.
+/// Numbers of arguments in a row; of more, the first and the last are printed, since all rows have the width of the
+/// longest.
 const MAX_COUNTS: usize = 4;
 
 fn row(operator: &KernelUse) -> [String; 4] {

@@ -24,8 +24,8 @@ pub struct ManArguments {
     replace: ForceArguments,
 }
 
-/// Returns the pages of a command and of its subcommands: names of files, and their text for `man -l`. `notes` are the last sections of the
-/// first page: paragraphs whose first lines are titles.
+/// Returns the pages of a command and of its subcommands: names of files, and their text for `man -l`. `notes` are the
+/// last sections of the first page: paragraphs whose first lines are titles.
 pub fn pages(command: Command, notes: &str) -> Vec<(String, String)> {
     let mut command = command.disable_help_subcommand(true);
     command.build();

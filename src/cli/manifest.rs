@@ -1,4 +1,5 @@
-//! `pte-emit manifest FILE...` and `pte-emit verify FILE MANIFEST`: a hash for each tensor and payload, whatever file it is in.
+//! `pte-emit manifest FILE...` and `pte-emit verify FILE MANIFEST`: a hash for each tensor and payload, whatever file
+//! it is in.
 
 use std::path::{Path, PathBuf};
 

@@ -32,11 +32,12 @@ pub struct MemoryArguments {
     input: PathBuf,
     #[command(flatten)]
     runtime: RuntimeArguments,
-    /// Exit with status 1 if a figure is larger: planned, method_allocator, temporary_allocator, inputs, outputs, delegates, files,
-    /// total, total_with_files, largest_method
+    /// Exit with status 1 if a figure is larger: planned, method_allocator, temporary_allocator, inputs, outputs,
+    /// delegates, files, total, total_with_files, largest_method
     #[arg(long, value_name = "KEY=BYTES,...", value_parser = Limits::parse)]
     max: Vec<Limits>,
-    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
+    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies
+    /// it
     #[arg(long)]
     external: bool,
     #[command(flatten)]
@@ -109,22 +110,15 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
         for pool in method.pools.iter().take(limit) {
             write_pool(method, pool, limit, out);
         }
-        write_more("  ", method.pools.len(), limit, "pool", out);
+        io::write_more("  ", method.pools.len(), limit, "pool", out);
         write_allocators(method, memory.abi, out);
         write_buffers("inputs", &method.inputs, limit, out);
         write_buffers("outputs", &method.outputs, limit, out);
         super::delegates::write(&method.delegates, limit, out);
         write_total(method, memory.abi, out);
     }
-    write_more("", methods.len(), limit, "method", out);
+    io::write_more("", methods.len(), limit, "method", out);
     write_program(name, memory, out);
-}
-
-/// Says how many items are not printed.
-pub fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
-    if let Some(left) = io::rows_left(count, limit, &format!("more {noun}")) {
-        let _ = writeln!(out, "{indent}{left}");
-    }
 }
 
 fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &mut String) {
@@ -158,7 +152,7 @@ fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &m
         let PlannedTensor { name, shape, offset, bytes, .. } = tensor;
         let _ = writeln!(out, "    {bytes:>width$}  {}: {} at {offset}", clipped(name), clipped_to(shape, ROW));
     }
-    write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
+    io::write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
         let reason = match (pool.padding_for_xnnpack, pool.padding) {
             (true, MemoryPool::XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
@@ -236,7 +230,7 @@ fn write_buffers(what: &str, buffers: &BoundaryBuffers, limit: usize, out: &mut 
         let (bytes, name, shape) = (tensor.bytes, clipped(&tensor.name), clipped_to(&tensor.shape, ROW));
         let _ = writeln!(out, "    {bytes:>width$}  {}: {name}: {shape}", tensor.index);
     }
-    write_more(&format!("    {:>width$}  ", ""), provided().count(), limit, "buffer", out);
+    io::write_more(&format!("    {:>width$}  ", ""), provided().count(), limit, "buffer", out);
 }
 
 fn write_total(method: &MethodFootprint, abi: Abi, out: &mut String) {
@@ -287,8 +281,8 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     }
 }
 
-/// Returns a row of bars, one for each column: the largest number of bytes in its share of `times`, in relation to `full`. `changes` has the
-/// times at which the number changes.
+/// Returns a row of bars, one for each column: the largest number of bytes in its share of `times`, in relation to
+/// `full`. `changes` has the times at which the number changes.
 fn timeline(changes: &[(u32, u64)], times: usize, columns: usize, full: u64) -> String {
     let column = |number: usize| {
         let (start, end) = (number * times / columns, (number + 1) * times / columns);

@@ -21,7 +21,8 @@ pub struct MergeArguments {
     /// .pte, .bpte or YAML files to merge, or .ptd files; - is standard input
     #[arg(value_name = "INPUT", required = true, num_args = 2..)]
     inputs: Vec<PathBuf>,
-    /// Rename a method of an input, or of each input that has it. FILE is an input as given here, or its name without folder and extension
+    /// Rename a method of an input, or of each input that has it. FILE is an input as given here, or its name without
+    /// folder and extension
     #[arg(long, value_name = "[FILE:]OLD=NEW")]
     rename: Vec<String>,
     /// Prefix the names of all methods of an input, or of all inputs, unless `--rename` names them
@@ -37,7 +38,8 @@ pub struct MergeArguments {
 /// Runs the command.
 ///
 /// # Errors
-/// An input that cannot be read, a conflict between inputs, a result that `check` rejects, an output that cannot be written.
+/// An input that cannot be read, a conflict between inputs, a result that `check` rejects, an output that cannot be
+/// written.
 pub fn run(arguments: &MergeArguments, messages: &Messages) -> Result<Exit, Failure> {
     let MergeArguments { inputs, edit, .. } = arguments;
     if io::reads_stream_twice(inputs) {

@@ -1,4 +1,5 @@
-//! `pte-emit metadata get|set|remove FILE`: the values of constant methods, and named data whose keys begin with `metadata.`.
+//! `pte-emit metadata get|set|remove FILE`: the values of constant methods, and named data whose keys begin with
+//! `metadata.`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
 //!
-//! Everything that does not concern files and terminals is in the library. The Python package has these modules, too; the public ones have
-//! what its functions share with the commands.
+//! Everything that does not concern files and terminals is in the library. The Python package has these modules, too;
+//! the public ones have what its functions share with the commands.
 
 mod amounts;
 mod annotate;
@@ -129,7 +129,8 @@ Exit status:
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
 ///
 /// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the YAML leaves out
-/// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all keys.
+/// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all
+/// keys.
 #[derive(Debug, Parser)]
 #[command(name = "pte-emit", version = version(), after_help = AFTER_HELP, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 struct Cli {
@@ -263,7 +264,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
-    // With the signal blocked, writing beyond the limit of the file size (`ulimit -f`) fails, as on a full disk. Threads inherit the mask.
+    // With the signal blocked, writing beyond the limit of the file size (`ulimit -f`) fails, as on a full disk.
+    // Threads inherit the mask.
     #[cfg(unix)]
     let _ = nix::sys::signal::SigSet::from(nix::sys::signal::Signal::SIGXFSZ).thread_block();
     // An interrupted command leaves no temporary files.

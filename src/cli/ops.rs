@@ -13,7 +13,8 @@ use super::stdout;
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub struct OpsArguments {
-    /// Operator, such as aten::add.out or xnnpack::conv2d, or a part of the names of several, in any case, which are listed; without it, all are
+    /// Operator, such as aten::add.out or xnnpack::conv2d, or a part of the names of several, in any case, which are
+    /// listed; without it, all are
     #[arg(value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]

@@ -67,8 +67,8 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
     edit.write_assembly(&assembly, &[input], &text(&done, sizes, *explain), messages)
 }
 
-/// Returns the report of an optimization: lines for each method, with `explain` one for each change. `sizes` are those of the program's file
-/// in bytes, before and after.
+/// Returns the report of an optimization: lines for each method, with `explain` one for each change. `sizes` are those
+/// of the program's file in bytes, before and after.
 fn text(done: &Optimization, sizes: Option<(u64, u64)>, explain: bool) -> String {
     let mut out = String::new();
     for method in &done.methods {

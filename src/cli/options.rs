@@ -1,4 +1,5 @@
-//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--force`, `--abi`, `--processor`, `--timeout`. Those about sources are in `sources`.
+//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--force`, `--abi`,
+//! `--processor`, `--timeout`. Those about sources are in `sources`.
 
 use std::time::Duration;
 
@@ -94,7 +95,8 @@ pub struct RuntimeArguments {
     /// Build of the runtime, for its allocators
     #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
     abi: AbiName,
-    /// Processor that executes delegates, which decides how they pack weights; by default x86-avx512, and arm32 with --abi arm32
+    /// Processor that executes delegates, which decides how they pack weights; by default x86-avx512, and arm32 with
+    /// --abi arm32
     #[arg(long, value_enum, value_name = "PROCESSOR")]
     processor: Option<ProcessorName>,
 }

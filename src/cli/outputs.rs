@@ -20,8 +20,8 @@ pub struct Outputs {
     force: bool,
 }
 
-/// Existing files that an output replaces without `--force`: those that the command can write again. Empty files and those with the same
-/// content are always replaced.
+/// Existing files that an output replaces without `--force`: those that the command can write again. Empty files and
+/// those with the same content are always replaced.
 #[derive(Debug, Clone, Copy)]
 pub enum Replaced {
     /// Any, of a command that edits the file.
@@ -71,9 +71,9 @@ impl Outputs {
         Outputs { files: AtomicFiles::default(), input: input.into(), force }
     }
 
-    /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`Outputs::commit`]. The file is preallocated:
-    /// a full disk is detected before the first byte is copied, and copying is faster. `progress` is called with the number of bytes
-    /// written since the last call.
+    /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`Outputs::commit`]. The
+    /// file is preallocated: a full disk is detected before the first byte is copied, and copying is faster. `progress`
+    /// is called with the number of bytes written since the last call.
     ///
     /// # Errors
     /// A file that would be lost; I/O errors, with the path of the file; invalid data.

@@ -89,7 +89,8 @@ struct ReplaceArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: String,
-    /// The new payload: its bytes, or YAML with an XNNPACK graph under the key `graph:`, whose constants become named data
+    /// The new payload: its bytes, or YAML with an XNNPACK graph under the key `graph:`, whose constants become named
+    /// data
     #[arg(value_name = "NEW", required_unless_present = "weights", conflicts_with = "weights")]
     new: Option<PathBuf>,
     /// Weights of the XNNPACK graph, by name: a .safetensors, .ptd or .npy

@@ -1,4 +1,5 @@
-//! `pte-emit profile FILE ETDUMP [ETDUMP2]`: the times that the runtime recorded, by instruction, operator and delegate.
+//! `pte-emit profile FILE ETDUMP [ETDUMP2]`: the times that the runtime recorded, by instruction, operator and
+//! delegate.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,8 +10,8 @@ use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;
+use super::io::write_more;
 use super::json;
-use super::memory::write_more;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -30,7 +31,8 @@ pub struct ProfileArguments {
     /// Print only these times, in text; may be repeated
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Vec<ByName>,
-    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the recorded instructions
+    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the
+    /// recorded instructions
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
 //!
-//! The candidates are chosen in [`pte_emit::generate::reduce_program`]. This file writes them, validates them, runs the command,
-//! and writes the result.
+//! The candidates are chosen in [`pte_emit::generate::reduce_program`]. This file writes them, validates them, runs the
+//! command, and writes the result.
 
 mod command;
 
@@ -382,7 +382,8 @@ impl<'a> Session<'a> {
         Ok((Smallest::Bytes(best), is_complete))
     }
 
-    /// Returns a candidate whose values are numbered and whose memory is planned again, if the command accepts it: its YAML is shorter.
+    /// Returns a candidate whose values are numbered and whose memory is planned again, if the command accepts it: its
+    /// YAML is shorter.
     fn planned_again(&mut self, candidate: Candidate, layout: LayoutConfig) -> (Candidate, LayoutConfig) {
         let again = || -> Option<(Candidate, LayoutConfig)> {
             let assembly = rebuild(&candidate, &layout).ok()?;

@@ -1,5 +1,5 @@
-//! The releases of ExecuTorch in options: those that `check --runtime` compares files with, and the lines of `--runtime all`; the one of
-//! `--for-runtime`.
+//! The releases of ExecuTorch in options: those that `check --runtime` compares files with, and the lines of `--runtime
+//! all`; the one of `--for-runtime`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,8 +56,8 @@ fn find(path: &Path, option: &str, others: &str) -> Result<Release, Failure> {
 /// Release that programs are written for.
 #[derive(Debug, Default, Args)]
 pub struct ForRuntimeArguments {
-    /// Write for a release of ExecuTorch: its header, fields and layout, and older operators in place of newer ones; a version such as 0.7, or a
-    /// folder of tables
+    /// Write for a release of ExecuTorch: its header, fields and layout, and older operators in place of newer ones; a
+    /// version such as 0.7, or a folder of tables
     #[arg(help_heading = "Layout", long, value_name = "RELEASE")]
     for_runtime: Option<PathBuf>,
 }

@@ -39,7 +39,8 @@ pub struct ReportArguments {
     /// Times of an ETDump that the runtime recorded of the program, beside the graph; html
     #[arg(long, value_name = "ETDUMP")]
     etdump: Option<PathBuf>,
-    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the recorded instructions
+    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the
+    /// recorded instructions
     #[arg(long, value_name = "METHOD", requires = "etdump")]
     method: Vec<String>,
     #[command(flatten)]
@@ -59,7 +60,8 @@ enum FormatName {
 /// Runs the command.
 ///
 /// # Errors
-/// An input that cannot be read, or has several documents; an input without a program, for a graph; output that cannot be written.
+/// An input that cannot be read, or has several documents; an input without a program, for a graph; output that cannot
+/// be written.
 pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Failure> {
     let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
     let format = match (arguments.to, output) {

@@ -13,8 +13,9 @@ use super::options;
 /// Arguments of all commands that execute programs.
 #[derive(Debug, Args)]
 pub struct RunnerArguments {
-    /// Command that starts the runtime, as in a shell but without expansions; the path of a program follows it. By default that of the
-    /// environment variable PTE_EMIT_RUNNER, or else the Python package, if ExecuTorch is installed beside it
+    /// Command that starts the runtime, as in a shell but without expansions; the path of a program follows it. By
+    /// default that of the environment variable PTE_EMIT_RUNNER, or else the Python package, if ExecuTorch is installed
+    /// beside it
     #[arg(long, value_name = "COMMAND")]
     runner: Option<String>,
     /// Time limit of a run; one that exceeds it is an error

@@ -53,7 +53,8 @@ mod tests {
         }
     }
 
-    /// Returns a text without links of the documentation, `[text](target)` and `[text]`, and with the word of JSON for `None`.
+    /// Returns a text without links of the documentation, `[text](target)` and `[text]`, and with the word of JSON for
+    /// `None`.
     fn plain(text: &str) -> String {
         let mut plain = String::new();
         for (number, part) in text.replace("()", "").split("](").enumerate() {
@@ -76,7 +77,8 @@ mod tests {
         generator.subschema_for::<T>()
     }
 
-    /// The schemas of the output of `--json` are those of the types. tests/suite/schema.rs validates documents with them.
+    /// The schemas of the output of `--json` are those of the types. tests/suite/schema.rs validates documents with
+    /// them.
     #[test]
     fn the_schemas_of_results_are_up_to_date() {
         let files = [

@@ -34,7 +34,8 @@ pub struct SourceArguments {
     /// .ptd with data that the program refers to; may be repeated
     #[arg(help_heading = HEADING, long, value_name = "FILE.ptd")]
     pub with: Vec<PathBuf>,
-    /// List of custom operators, one per line, such as my::scale.out self:T factor:f out:T!; docs/rules.md has the letters
+    /// List of custom operators, one per line, such as my::scale.out self:T factor:f out:T!; docs/rules.md has the
+    /// letters
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     ops: Vec<PathBuf>,
 }
@@ -68,8 +69,8 @@ impl SourceArguments {
         Ok(options)
     }
 
-    /// Checks that an output replaces neither an input nor a file that the inputs read: those of `--with`, and those that the YAML of
-    /// `models` refers to.
+    /// Checks that an output replaces neither an input nor a file that the inputs read: those of `--with`, and those
+    /// that the YAML of `models` refers to.
     ///
     /// # Errors
     /// An output that would.
@@ -156,8 +157,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Returns the documents of a source with definitions substituted. The files that YAML refers to are in the folder of `--confine`, its
-    /// data within `--max-size`.
+    /// Returns the documents of a source with definitions substituted. The files that YAML refers to are in the folder
+    /// of `--confine`, its data within `--max-size`.
     ///
     /// # Errors
     /// Undefined names.

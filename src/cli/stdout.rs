@@ -1,4 +1,5 @@
-//! Standard output: a closed pipe is a failure, and errors name it. One that is closed before the start is `/dev/null` to a Rust program.
+//! Standard output: a closed pipe is a failure, and errors name it. One that is closed before the start is `/dev/null`
+//! to a Rust program.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -53,10 +54,12 @@ pub fn check_terminal(what: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes to standard output. `name` is the input, for errors about the data written. The caller rejects terminals, with [`check_terminal`].
+/// Writes to standard output. `name` is the input, for errors about the data written. The caller rejects terminals,
+/// with [`check_terminal`].
 ///
 /// # Errors
-/// Errors of `write`, and of standard output, which they name; [`Failure::ClosedPipe`] if its reader has closed it, such as `head`.
+/// Errors of `write`, and of standard output, which they name; [`Failure::ClosedPipe`] if its reader has closed it,
+/// such as `head`.
 pub fn write(name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let written = standard_output().map_err(|error| cannot("write", STDOUT.as_ref(), error)).and_then(|out| {
         let mut out = io::BufWriter::with_capacity(1 << 18, StandardOutput(out));

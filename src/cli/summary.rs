@@ -9,8 +9,8 @@ use pte_emit::{Assembly, edit::PrunedParts};
 
 use super::formats::OutputContent;
 
-/// Summary of an assembly and its files, one line for each file and method. `counts_shared` is `false` if the bytes that equal data save say
-/// nothing about the input, as for an edited program.
+/// Summary of an assembly and its files, one line for each file and method. `counts_shared` is `false` if the bytes
+/// that equal data save say nothing about the input, as for an edited program.
 pub fn of<'a>(
     assembly: &Assembly,
     files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>,

@@ -1,4 +1,5 @@
-//! `pte-emit test FILE...`: runs the tests of sources in a runner, and prints a table; `--bless` writes the outputs into the sources.
+//! `pte-emit test FILE...`: runs the tests of sources in a runner, and prints a table; `--bless` writes the outputs
+//! into the sources.
 //!
 //! The library runs the tests and edits the text. This file finds the runner, and reads and writes files.
 
@@ -31,8 +32,8 @@ pub struct TestArguments {
     inputs: Vec<PathBuf>,
     #[command(flatten)]
     runner: RunnerArguments,
-    /// Run only this test, METHOD/INDEX, or the tests of this method: a name or a pattern, in which * stands for any characters; may be
-    /// repeated
+    /// Run only this test, METHOD/INDEX, or the tests of this method: a name or a pattern, in which * stands for any
+    /// characters; may be repeated
     #[arg(long, value_name = "TEST")]
     select: Vec<String>,
     /// Write the outputs into the YAML as the expected ones, where they differ or are missing

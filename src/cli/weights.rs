@@ -51,7 +51,8 @@ pub struct MapArguments {
     /// Name of a constant, and that of its tensor in the source, as in 'encoder.*=enc_*'; may be repeated
     #[arg(long, value_name = "NAME=SOURCE")]
     map: Vec<NameRule>,
-    /// The weights that FILE has now, in a .safetensors, .ptd or .npy: constants have the names of the tensors with the same bytes
+    /// The weights that FILE has now, in a .safetensors, .ptd or .npy: constants have the names of the tensors with the
+    /// same bytes
     #[arg(long, value_name = "WEIGHTS")]
     like: Option<PathBuf>,
     /// Keep the bytes of constants without a source, and ignore tensors without a constant

@@ -47,8 +47,8 @@ const TENSOR_ALIGNMENTS: &[u64] = &[16, 32, 64, 128, 256, 512, 1024, 2048, 4096,
 /// Maximum size of a header with its padding in bytes.
 const MAX_HEADER: u64 = layout::options::MAX_FORCED_ALIGNMENT;
 
-/// Recovers the placement of a program's data. Sets the alignments of its named data, and the copy numbers of equal data that are
-/// stored separately. `None` if the program cannot be laid out.
+/// Recovers the placement of a program's data. Sets the alignments of its named data, and the copy numbers of equal
+/// data that are stored separately. `None` if the program cannot be laid out.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -320,8 +320,8 @@ fn recover_builder(
     Ok((first.expect("there is at least one candidate"), None))
 }
 
-/// Returns the number of bytes inserted after the first eight, by which the root offset is increased (W-5); `None` if the rest of the
-/// metadata is not this FlatBuffer.
+/// Returns the number of bytes inserted after the first eight, by which the root offset is increased (W-5); `None` if
+/// the rest of the metadata is not this FlatBuffer.
 fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
     let root = |bytes: &[u8]| bytes.first_chunk().map(|root| u32::from_le_bytes(*root));
     let inserted = root(metadata)?.checked_sub(root(flatbuffer)?)?;
@@ -329,8 +329,8 @@ fn header_size(metadata: &[u8], flatbuffer: &[u8]) -> Option<u64> {
     rest.starts_with(flatbuffer.get(8..)?).then_some(inserted.into())
 }
 
-/// Recovers the padding of the header and the alignment of the first segment. `length` is the size of the FlatBuffer in bytes,
-/// `inserted` its [`header_size`].
+/// Recovers the padding of the header and the alignment of the first segment. `length` is the size of the FlatBuffer in
+/// bytes, `inserted` its [`header_size`].
 fn recover_header(
     found: &ProgramContents,
     length: u64,
@@ -366,8 +366,8 @@ fn recover_header(
     });
 }
 
-/// Recovers the alignment that gives the first segment the offset `expected`: the default, the segment alignment, a power of two, or
-/// the offset itself.
+/// Recovers the alignment that gives the first segment the offset `expected`: the default, the segment alignment, a
+/// power of two, or the offset itself.
 fn recover_base(expected: u64, options: &mut LayoutConfig, base: impl Fn(&LayoutConfig) -> Option<u64>) {
     let powers = (0..=30).map(|power| 1 << power);
     let candidates = std::iter::once(options.segment_alignment).chain(powers).chain([expected]);
@@ -446,8 +446,8 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     Ok(RecoveredFlatTensor { program, options: LayoutConfig::default(), emitted: None })
 }
 
-/// Returns the alignment that all segments of a `.ptd` and the first of them have, if it is larger than the default and no smaller one gives
-/// these offsets.
+/// Returns the alignment that all segments of a `.ptd` and the first of them have, if it is larger than the default and
+/// no smaller one gives these offsets.
 ///
 /// # Errors
 /// A file that cannot be read, or is not a `.ptd`.

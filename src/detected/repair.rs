@@ -14,7 +14,8 @@ use pte_model::format::{flat_tensor, program as pte};
 /// Maximum size in bytes of a file that is copied and repaired.
 const MAX: u64 = 64 << 20;
 
-/// Returns a `.pte` with a repaired identifier and header; `None` if they are valid, or the file is too small or too large.
+/// Returns a `.pte` with a repaired identifier and header; `None` if they are valid, or the file is too small or too
+/// large.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -46,7 +47,8 @@ pub fn program(origin: &Origin) -> io::Result<Option<Origin>> {
     Ok((bytes != before).then(|| Origin::Bytes(bytes.into())))
 }
 
-/// Returns a `.ptd` with a repaired identifier and header; `None` if they are valid, or the file is too small or too large.
+/// Returns a `.ptd` with a repaired identifier and header; `None` if they are valid, or the file is too small or too
+/// large.
 ///
 /// # Errors
 /// A file that cannot be read.

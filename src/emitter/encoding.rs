@@ -1,4 +1,5 @@
-//! Encodings of single fields that differ from the default: absent, present with the default value, null offset, empty vector.
+//! Encodings of single fields that differ from the default: absent, present with the default value, null offset, empty
+//! vector.
 //!
 //! It is a parameter of the emitter that the field overrides of `raw:` determine.
 

@@ -1,5 +1,5 @@
-//! FlatBuffer writer with the write orders of both serializers of ExecuTorch (docs/format.md, "FlatBuffer write order"), on top of the
-//! `flatbuffers` crate.
+//! FlatBuffer writer with the write orders of both serializers of ExecuTorch
+//! (docs/format.md, "FlatBuffer write order"), on top of the `flatbuffers` crate.
 //!
 //! Callers write children before parents, in ascending slot order. The tables are written by [`super::table`].
 
@@ -29,8 +29,8 @@ pub struct Writer<'f> {
     /// Non-default encodings. If present, the offset of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
-    /// Offsets of the vtables from the end, by the size of their tables (also 0, for any) and the offsets of their fields; used if tables are
-    /// not written by the crate.
+    /// Offsets of the vtables from the end, by the size of their tables (also 0, for any) and the offsets of their
+    /// fields; used if tables are not written by the crate.
     vtables: HashMap<Vec<u16>, u32>,
     /// Parts of a newer schema.
     newer: Option<NewerWriter<'f>>,
@@ -58,7 +58,8 @@ impl std::ops::Deref for FlatBuffer {
 }
 
 impl<'f> Writer<'f> {
-    /// Creates a writer. With `encodings`, even empty ones, the offsets of the tables are recorded in [`FlatBuffer::tables`].
+    /// Creates a writer. With `encodings`, even empty ones, the offsets of the tables are recorded in
+    /// [`FlatBuffer::tables`].
     pub fn new(serializer: Serializer, strings: Strings, encodings: Option<&'f FieldEncodings>) -> Writer<'f> {
         let builder = FlatBufferBuilder::with_capacity(1 << 16);
         Writer {
@@ -73,7 +74,8 @@ impl<'f> Writer<'f> {
         }
     }
 
-    /// Also writes parts of a newer schema, into the tables that `newer` names. Encodings must be present, because they number the tables.
+    /// Also writes parts of a newer schema, into the tables that `newer` names. Encodings must be present, because they
+    /// number the tables.
     pub fn with_newer(self, newer: Option<NewerWriter<'f>>) -> Writer<'f> {
         Writer { newer, ..self }
     }
@@ -163,8 +165,8 @@ impl<'f> Writer<'f> {
         write::table(&mut self.builder, facts.slots, slots, is_written)
     }
 
-    /// Writes a table without the crate, which compares the sizes of the tables that share a vtable, and does not know the vtables of kept
-    /// tables. The slots are in the order of writing.
+    /// Writes a table without the crate, which compares the sizes of the tables that share a vtable, and does not know
+    /// the vtables of kept tables. The slots are in the order of writing.
     fn write_table(&mut self, slots: &[(u16, FieldValue)]) -> Offset {
         let start = self.used();
         // Offset from the end, by slot; 0 if the field is absent.
@@ -183,8 +185,8 @@ impl<'f> Writer<'f> {
         WIPOffset::new(table)
     }
 
-    /// Returns the offset from the end of the vtable of a table: of an equal one, or directly before the table. A table `of_schema` may
-    /// share it with tables of another size, because its fields determine its size.
+    /// Returns the offset from the end of the vtable of a table: of an equal one, or directly before the table. A table
+    /// `of_schema` may share it with tables of another size, because its fields determine its size.
     fn vtable_of(&self, vtable: &[u16], table: u32, of_schema: bool) -> u32 {
         let any_size = of_schema && self.serializer.facts().vtables == VtableSharing::SameFields;
         let known = if any_size { self.vtables.get(&any_sized(vtable)) } else { self.vtables.get(vtable) };
@@ -202,7 +204,8 @@ impl<'f> Writer<'f> {
         self.vtables.insert(vtable, place);
     }
 
-    /// Writes a table with unknown fields: the fields of the schema in `slots` are at the offsets that they have in `kept`, or at the end.
+    /// Writes a table with unknown fields: the fields of the schema in `slots` are at the offsets that they have in
+    /// `kept`, or at the end.
     fn write_kept(&mut self, schema: &TableSchema, slots: Vec<(u16, FieldValue)>, kept: &'f UnknownObject) -> Offset {
         for id in self.newer.as_mut().map(|newer| newer.missing(kept)).unwrap_or_default() {
             self.write_unknown(id);

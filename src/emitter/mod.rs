@@ -83,7 +83,8 @@ impl File<'_> {
         out.pad_to(self.placement.file_size)
     }
 
-    /// Returns the FlatBuffer with the header after its byte 8, and the root offset increased by the length of the header (W-4, W-5).
+    /// Returns the FlatBuffer with the header after its byte 8, and the root offset increased by the length of the
+    /// header (W-4, W-5).
     pub fn metadata(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write_metadata(&mut bytes).expect("writing to memory does not fail");

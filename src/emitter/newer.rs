@@ -1,7 +1,8 @@
-//! Parts of a newer schema in an emitted FlatBuffer: the tables that have them, and the objects that only they refer to.
+//! Parts of a newer schema in an emitted FlatBuffer: the tables that have them, and the objects that only they refer
+//! to.
 //!
-//! [`super::flatbuffer::Writer`] writes them. Tables are numbered in the order of writing, and the parts have paths; a FlatBuffer without the
-//! parts relates both.
+//! [`super::flatbuffer::Writer`] writes them. Tables are numbered in the order of writing, and the parts have paths; a
+//! FlatBuffer without the parts relates both.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,7 +24,8 @@ pub struct NewerWriter<'p> {
 }
 
 impl<'p> NewerWriter<'p> {
-    /// Finds the tables in the FlatBuffer of the program without its unknown parts, with the offsets of its tables from the end.
+    /// Finds the tables in the FlatBuffer of the program without its unknown parts, with the offsets of its tables from
+    /// the end.
     ///
     /// # Errors
     /// A part without a table.

@@ -147,8 +147,8 @@ impl<'a, W: Write> OutputSink<'a, W> {
 }
 
 impl<'a> OutputSink<'a, BufWriter<&'a File>> {
-    /// Writer of a regular file from its current position on. What the file has after the last byte stays. `progress` as
-    /// in [`OutputSink::new`].
+    /// Writer of a regular file from its current position on. What the file has after the last byte stays. `progress`
+    /// as in [`OutputSink::new`].
     pub fn to_file(file: &'a File, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
         OutputSink { out: BufWriter::with_capacity(1 << 18, file), progress, file: Some(file), deferred: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! Tables from their fields: each field is stated once, by the name of its slot, with its content. The order is that of the slots, in
-//! which children are written.
+//! Tables from their fields: each field is stated once, by the name of its slot, with its content. The order is that of
+//! the slots, in which children are written.
 //!
 //! The tables of a file are in the module of its format.
 

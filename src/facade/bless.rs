@@ -1,5 +1,5 @@
-//! Writes the outputs that tests found into their YAML, as expected outputs. Only the outputs that differ are edited: comments, layout and all
-//! other text stay. The result is assembled, to verify that nothing else has changed.
+//! Writes the outputs that tests found into their YAML, as expected outputs. Only the outputs that differ are edited:
+//! comments, layout and all other text stay. The result is assembled, to verify that nothing else has changed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,8 +33,8 @@ pub struct Blessed {
 }
 
 impl Model {
-    /// Returns the YAML with the outputs that were found as the expected ones, where they differ. `folder`, relative to that of the YAML, is for
-    /// files with large outputs.
+    /// Returns the YAML with the outputs that were found as the expected ones, where they differ. `folder`, relative to
+    /// that of the YAML, is for files with large outputs.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -55,8 +55,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A test without outputs, outputs that tests cannot have, such as lists and NaN, and YAML that cannot be edited: a binary file, or
-    /// aliases and variables where the outputs are.
+    /// A test without outputs, outputs that tests cannot have, such as lists and NaN, and YAML that cannot be edited: a
+    /// binary file, or aliases and variables where the outputs are.
     pub fn with_outputs(&self, report: &TestReport, folder: &Path) -> Result<Blessed, Error> {
         let text = self.text().ok_or_else(|| {
             self.refused("expected outputs are written into YAML; `pte-emit dump` prints this file as YAML".to_owned())
@@ -111,7 +111,8 @@ impl Model {
         found.iter().enumerate().map(convert).collect()
     }
 
-    /// Names of the files in the folder that the outputs to write do not replace: those that the YAML reads elsewhere, or not at all.
+    /// Names of the files in the folder that the outputs to write do not replace: those that the YAML reads elsewhere,
+    /// or not at all.
     fn other_files(&self, source: &EditedSource<'_>, report: &TestReport, folder: &Path) -> Vec<String> {
         let replaced = report.tests.iter().filter(|outcome| outcome.result != TestResult::Passed);
         let replaced = replaced.filter_map(|outcome| source.text.get(source.outputs(outcome)?));

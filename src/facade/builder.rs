@@ -291,7 +291,8 @@ impl MethodBuilder {
         self.constant_bytes(T::SCALAR_TYPE, sizes, bytes_of(elements))
     }
 
-    /// Adds a constant of any element type, as the little-endian bytes of its elements in the order of contiguous memory.
+    /// Adds a constant of any element type, as the little-endian bytes of its elements in the order of contiguous
+    /// memory.
     pub fn constant_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
         let number = self.values.iter().filter(|value| value.data.is_some() && !value.mutable).count();
         self.add(format!("constant {number}"), Some((scalar_type, sizes)), Some(bytes.into()))

@@ -24,19 +24,21 @@ use pte_model::reader;
 pub struct EmbeddedFileOptions {
     /// Collect the figures of programs: memory, inputs and outputs, and a hash of the file, which is read as a whole.
     pub facts: bool,
-    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
+    /// The program is loaded with `.ptd` files, as of
+    /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
     pub external: bool,
 }
 
 impl Model {
-    /// Returns the files of this source as arrays for [`Embedding`](crate::deploy::Embedding): the binary file, or the program that YAML assembles to
-    /// with its `.ptd` files. Symbols are made of the names of the files.
+    /// Returns the files of this source as arrays for [`Embedding`](crate::deploy::Embedding): the binary file, or the
+    /// program that YAML assembles to with its `.ptd` files. Symbols are made of the names of the files.
     ///
-    /// The result consists of [`EmbeddedFile`], [`ProgramFacts`], [`MethodFacts`], [`InterfaceFacts`](crate::deploy::InterfaceFacts),
-    /// [`TensorFacts`](crate::deploy::TensorFacts) and [`TensorQuantization`](crate::deploy::TensorQuantization).
+    /// The result consists of [`EmbeddedFile`], [`ProgramFacts`], [`MethodFacts`],
+    /// [`InterfaceFacts`](crate::deploy::InterfaceFacts), [`TensorFacts`](crate::deploy::TensorFacts) and
+    /// [`TensorQuantization`](crate::deploy::TensorQuantization).
     ///
-    /// The alignment of an array is the largest that the file was written with: of its segments, of its constants, and of entries of its
-    /// named data.
+    /// The alignment of an array is the largest that the file was written with: of its segments, of its constants, and
+    /// of entries of its named data.
     ///
     /// ```
     /// use pte_emit::Model;

@@ -1,4 +1,5 @@
-//! Method of [`Model`] that generates the files of firmware projects: it collects the needs of a program for [`pte_deploy::firmware`].
+//! Method of [`Model`] that generates the files of firmware projects: it collects the needs of a program for
+//! [`pte_deploy::firmware`].
 
 use crate::facade::deploy::EmbeddedFileOptions;
 use crate::facade::model::Model;
@@ -26,21 +27,23 @@ use pte_transform::pattern::Pattern;
 pub struct FirmwareOptions {
     /// Platform of the project.
     pub platform: FirmwarePlatform,
-    /// Binary interface of the runtime; [`Abi::Arm32`] by default. The sizes of structures in it are those of other 32-bit processors that
-    /// align integers of 8 bytes to 8, such as those of Espressif. The files for [`FirmwarePlatform::Cmake`] are for both.
+    /// Binary interface of the runtime; [`Abi::Arm32`] by default. The sizes of structures in it are those of other
+    /// 32-bit processors that align integers of 8 bytes to 8, such as those of Espressif. The files for
+    /// [`FirmwarePlatform::Cmake`] are for both.
     pub abi: Abi,
-    /// Methods that the firmware loads, one at a time: names or patterns, in which `*` stands for any characters. If it is empty, the first
-    /// method of the program, which ExecuTorch's runners run.
+    /// Methods that the firmware loads, one at a time: names or patterns, in which `*` stands for any characters. If it
+    /// is empty, the first method of the program, which ExecuTorch's runners run.
     pub methods: Vec<String>,
-    /// Name of the array with the program. By default that of ExecuTorch's runners, or one made of the name of the file for
-    /// [`FirmwarePlatform::Cmake`].
+    /// Name of the array with the program. By default that of ExecuTorch's runners, or one made of the name of the file
+    /// for [`FirmwarePlatform::Cmake`].
     pub symbol: Option<Symbol>,
     /// Section of the array; by default that of the platform.
     pub section: Option<Section>,
-    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
+    /// The program is loaded with `.ptd` files, as of
+    /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
     pub external: bool,
-    /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
-    /// files ask for it.
+    /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without
+    /// it, the generated files ask for it.
     pub path: Option<String>,
 }
 
@@ -60,11 +63,11 @@ impl FirmwareOptions {
 }
 
 impl Model {
-    /// Generates the files of a firmware project: sizes of the memory pools, operators and the place of the program, in the form that the
-    /// build system of a platform reads. Writes no file.
+    /// Generates the files of a firmware project: sizes of the memory pools, operators and the place of the program, in
+    /// the form that the build system of a platform reads. Writes no file.
     ///
-    /// The result consists of [`Firmware`], [`FirmwarePool`](crate::deploy::FirmwarePool), [`FirmwarePoolPart`](crate::deploy::FirmwarePoolPart) and
-    /// [`FirmwareFile`](crate::deploy::FirmwareFile).
+    /// The result consists of [`Firmware`], [`FirmwarePool`](crate::deploy::FirmwarePool),
+    /// [`FirmwarePoolPart`](crate::deploy::FirmwarePoolPart) and [`FirmwareFile`](crate::deploy::FirmwareFile).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -79,8 +82,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be read, is malformed or is not a program, or the YAML is invalid; a method that the program does not have; names that
-    /// the files cannot contain.
+    /// The file cannot be read, is malformed or is not a program, or the YAML is invalid; a method that the program
+    /// does not have; names that the files cannot contain.
     pub fn firmware(&self, options: &FirmwareOptions) -> Result<Firmware, Error> {
         let name = self.name();
         let is_program = match self.is_text() {
@@ -127,7 +130,8 @@ impl Model {
     }
 }
 
-/// Returns the indices of the methods that the patterns select, the first one without patterns; or the patterns that select none.
+/// Returns the indices of the methods that the patterns select, the first one without patterns; or the patterns that
+/// select none.
 fn selected(names: &[&str], patterns: &[String]) -> Result<Vec<usize>, Vec<String>> {
     if patterns.is_empty() {
         return Ok((0..names.len().min(1)).collect());

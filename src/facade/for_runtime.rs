@@ -1,7 +1,8 @@
-//! Writing for the runtime of a release: the layout of its exporter, calls that it can execute, and errors for the parts that it cannot express.
+//! Writing for the runtime of a release: the layout of its exporter, calls that it can execute, and errors for the
+//! parts that it cannot express.
 //!
-//! Release and exporter are facts of `pte-releases` and `pte-model`, the rewriting is part of `pte-transform`. Here are the order of the
-//! steps, and the messages.
+//! Release and exporter are facts of `pte-releases` and `pte-model`, the rewriting is part of `pte-transform`. Here are
+//! the order of the steps, and the messages.
 
 use std::sync::Arc;
 
@@ -42,8 +43,9 @@ impl Resolved {
         Ok(())
     }
 
-    /// Returns the program of a binary file that was printed as YAML and resolved. The layout and the names stay; positions in that YAML are
-    /// removed, and what it requests: a changed program need not be one of the release that wrote the file.
+    /// Returns the program of a binary file that was printed as YAML and resolved. The layout and the names stay;
+    /// positions in that YAML are removed, and what it requests: a changed program need not be one of the release that
+    /// wrote the file.
     pub(crate) fn of_file(mut self, source: Arc<Source>) -> Resolved {
         if let Some(release) = self.runtime.take() {
             self.layout = self.layout.for_exporter(exporter_of(&release));
@@ -113,8 +115,8 @@ impl Resolved {
         Ok(done.written_for(release))
     }
 
-    /// Checks that a release has the features of the program, and shares delegates as its exporter does. `same` has for each blob the first
-    /// one with its bytes.
+    /// Checks that a release has the features of the program, and shares delegates as its exporter does. `same` has for
+    /// each blob the first one with its bytes.
     ///
     /// # Errors
     /// All parts that need a later release.
@@ -138,7 +140,8 @@ impl Resolved {
         Ok(())
     }
 
-    /// Returns `true` if some tensors need memory that they do not have yet, once the program is rewritten for a release.
+    /// Returns `true` if some tensors need memory that they do not have yet, once the program is rewritten for a
+    /// release.
     ///
     /// # Errors
     /// Data of payloads that cannot be read.

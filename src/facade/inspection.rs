@@ -53,8 +53,8 @@ pub struct MemoryOptions {
     pub abi: Abi,
     /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
     pub external: bool,
-    /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata count for
-    /// loaders that read files into RAM.
+    /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata count
+    /// for loaders that read files into RAM.
     pub with: Vec<PathBuf>,
     /// Processor that executes delegates; `None` is [`Abi::processor`].
     pub processor: Option<Processor>,
@@ -64,13 +64,14 @@ impl Model {
     /// Computes the memory that the methods of a program need: planned memory over time, the method allocator and the
     /// temporary allocator of the runtime, buffers of the caller, files in RAM, and the totals.
     ///
-    /// The result consists of [`ProgramMemory`](crate::memory::ProgramMemory), [`MethodFootprint`](crate::memory::MethodFootprint),
-    /// [`MemoryPool`](crate::memory::MemoryPool), [`MemoryPeak`](crate::memory::MemoryPeak), [`PlannedTensor`](crate::memory::PlannedTensor),
+    /// The result consists of [`ProgramMemory`](crate::memory::ProgramMemory),
+    /// [`MethodFootprint`](crate::memory::MethodFootprint), [`MemoryPool`](crate::memory::MemoryPool),
+    /// [`MemoryPeak`](crate::memory::MemoryPeak), [`PlannedTensor`](crate::memory::PlannedTensor),
     /// [`MethodAllocator`](crate::memory::MethodAllocator), [`TemporaryAllocator`](crate::memory::TemporaryAllocator),
     /// [`BoundaryBuffers`](crate::memory::BoundaryBuffers), [`BoundaryTensor`](crate::memory::BoundaryTensor),
     /// [`LoadedProgram`](crate::memory::LoadedProgram), [`LoadedMethod`](crate::memory::LoadedMethod) and
-    /// [`MemoryTotal`](crate::memory::MemoryTotal). [`MemoryFigure`](crate::memory::MemoryFigure) returns its figures by name, as
-    /// [`MemoryAmount`](crate::memory::MemoryAmount).
+    /// [`MemoryTotal`](crate::memory::MemoryTotal). [`MemoryFigure`](crate::memory::MemoryFigure) returns its figures
+    /// by name, as [`MemoryAmount`](crate::memory::MemoryAmount).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -91,8 +92,10 @@ impl Model {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
-    /// The memory of its delegates is in [`DelegateFootprint`](crate::memory::DelegateFootprint), [`HeapShare`](crate::memory::HeapShare), [`DelegateMemory`](crate::memory::DelegateMemory),
-    /// [`DelegatePart`](crate::memory::DelegatePart) and [`DelegateAccuracy`](crate::memory::DelegateAccuracy), for a [`Processor`].
+    /// The memory of its delegates is in [`DelegateFootprint`](crate::memory::DelegateFootprint),
+    /// [`HeapShare`](crate::memory::HeapShare), [`DelegateMemory`](crate::memory::DelegateMemory),
+    /// [`DelegatePart`](crate::memory::DelegatePart) and [`DelegateAccuracy`](crate::memory::DelegateAccuracy), for a
+    /// [`Processor`].
     ///
     /// ```
     /// use pte_emit::Model;
@@ -223,17 +226,20 @@ pub struct InspectOptions {
 
 impl Model {
     /// Returns the contents of a file: its header and segments, the methods of its program with inputs, outputs,
-    /// operators, delegates and memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`, the releases with which [`Model::check`]
-    /// finds no error. Reads only metadata, and the data that [`InspectOptions::data`] allows. The result has one entry with the name of its file;
-    /// for YAML, one per file that it assembles to. If a file is malformed, [`Inspection::errors`] says which parts
-    /// could not be read.
+    /// operators, delegates and memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`, the releases with
+    /// which [`Model::check`] finds no error. Reads only metadata, and the data that [`InspectOptions::data`] allows.
+    /// The result has one entry with the name of its file; for YAML, one per file that it assembles to. If a file is
+    /// malformed, [`Inspection::errors`] says which parts could not be read.
     ///
-    /// The result consists of [`Inspection`](crate::inspect::Inspection), [`FileFacts`](crate::inspect::FileFacts), [`HeaderFacts`](crate::inspect::HeaderFacts),
-    /// [`SerializerKind`](crate::inspect::SerializerKind), [`SegmentFacts`](crate::inspect::SegmentFacts), [`KeySummary`](crate::inspect::KeySummary),
-    /// [`TestsSummary`](crate::inspect::TestsSummary), [`ProgramSummary`](crate::inspect::ProgramSummary), [`NeededRelease`](crate::inspect::NeededRelease),
-    /// [`ConstantsSummary`](crate::inspect::ConstantsSummary), [`MethodSummary`](crate::inspect::MethodSummary), [`ValueSummary`](crate::inspect::ValueSummary),
-    /// [`StateSummary`](crate::inspect::StateSummary), [`AllocatorSummary`](crate::inspect::AllocatorSummary), [`DelegateSummary`](crate::inspect::DelegateSummary),
-    /// [`DelegateInterface`](crate::inspect::DelegateInterface) and [`DuplicateData`](crate::inspect::DuplicateData).
+    /// The result consists of [`Inspection`](crate::inspect::Inspection), [`FileFacts`](crate::inspect::FileFacts),
+    /// [`HeaderFacts`](crate::inspect::HeaderFacts), [`SerializerKind`](crate::inspect::SerializerKind),
+    /// [`SegmentFacts`](crate::inspect::SegmentFacts), [`KeySummary`](crate::inspect::KeySummary),
+    /// [`TestsSummary`](crate::inspect::TestsSummary), [`ProgramSummary`](crate::inspect::ProgramSummary),
+    /// [`NeededRelease`](crate::inspect::NeededRelease), [`ConstantsSummary`](crate::inspect::ConstantsSummary),
+    /// [`MethodSummary`](crate::inspect::MethodSummary), [`ValueSummary`](crate::inspect::ValueSummary),
+    /// [`StateSummary`](crate::inspect::StateSummary), [`AllocatorSummary`](crate::inspect::AllocatorSummary),
+    /// [`DelegateSummary`](crate::inspect::DelegateSummary), [`DelegateInterface`](crate::inspect::DelegateInterface)
+    /// and [`DuplicateData`](crate::inspect::DuplicateData).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -275,8 +281,8 @@ impl Model {
         self.files()?.into_iter().map(inspect).collect()
     }
 
-    /// Returns the known releases with which [`Model::check`] finds no error. What differs between the releases are the requirements of the
-    /// program, and the profile; the file is validated once for each profile.
+    /// Returns the known releases with which [`Model::check`] finds no error. What differs between the releases are the
+    /// requirements of the program, and the profile; the file is validated once for each profile.
     fn releases(&self, program: &Program, options: &CheckOptions) -> Result<Vec<String>, Error> {
         let requirements = Requirements::of(program);
         let mut options = options.clone();
@@ -426,8 +432,8 @@ impl Inspected {
     }
 }
 
-/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides, and the bytes that a loader reads of
-/// it; `None` for YAML without methods.
+/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides, and the bytes that a
+/// loader reads of it; `None` for YAML without methods.
 pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
     if let SourceContent::Binary(origin) = &model.source().content {
         return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));

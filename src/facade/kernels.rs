@@ -1,5 +1,5 @@
-//! The kernels that programs need: a method of [`Model`] and of several of them. They are collected in [`pte_analysis::kernels`], and
-//! written by [`pte_deploy::kernels`].
+//! The kernels that programs need: a method of [`Model`] and of several of them. They are collected in
+//! [`pte_analysis::kernels`], and written by [`pte_deploy::kernels`].
 
 use pte_analysis::kernels::ProgramKernels;
 use pte_deploy::kernels::KernelList;
@@ -13,7 +13,8 @@ use crate::facade::model::Model;
 impl Model {
     /// Returns the kernels and backends that a build of the runtime needs for the program.
     ///
-    /// The result consists of [`KernelList`], [`KernelUse`](crate::deploy::KernelUse) and [`BackendUse`](crate::deploy::BackendUse).
+    /// The result consists of [`KernelList`], [`KernelUse`](crate::deploy::KernelUse) and
+    /// [`BackendUse`](crate::deploy::BackendUse).
     ///
     /// ```
     /// use pte_emit::Model;

@@ -1,5 +1,5 @@
-//! The facade: opened sources, the questions that they answer, changes of programs, and programs built in Rust. `lib.rs` exports it. It has no
-//! logic of the stages, which are modules beside it, nor of the crates.
+//! The facade: opened sources, the questions that they answer, changes of programs, and programs built in Rust.
+//! `lib.rs` exports it. It has no logic of the stages, which are modules beside it, nor of the crates.
 
 pub mod bless;
 pub mod builder;

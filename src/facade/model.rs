@@ -96,8 +96,8 @@ impl Model {
     }
 
     /// Opens a file. Binary formats are recognised by their first bytes and read lazily. All other files are read as
-    /// YAML, with paths relative to the folder of the file; [`Model::documents`] splits it if it has several documents or
-    /// variables (`${NAME}`).
+    /// YAML, with paths relative to the folder of the file; [`Model::documents`] splits it if it has several documents
+    /// or variables (`${NAME}`).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -314,7 +314,8 @@ impl Model {
         origin.head(len).map(|head| head.to_vec()).map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Returns the format of a binary file by its first bytes; `None` for YAML, and for a file of another format or a damaged one.
+    /// Returns the format of a binary file by its first bytes; `None` for YAML, and for a file of another format or a
+    /// damaged one.
     ///
     /// ```
     /// use pte_emit::{Format, Model};
@@ -330,7 +331,8 @@ impl Model {
         format.map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Returns the format of a payload of a delegate that is a file of its own, such as one of `payload extract`, by its first bytes.
+    /// Returns the format of a payload of a delegate that is a file of its own, such as one of `payload extract`, by
+    /// its first bytes.
     ///
     /// ```
     /// let payload = pte_emit::Model::open("examples/xnnpack_linear.yaml")?.payloads()?[0].data.to_vec().unwrap();
@@ -413,8 +415,8 @@ impl Model {
         Document::parse(&self.source)
     }
 
-    /// Parses and resolves YAML, or reads a binary file and its layout options: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`,
-    /// or the tensors of a `.safetensors`. Weights are not read.
+    /// Parses and resolves YAML, or reads a binary file and its layout options: a `.pte`, a `.ptd`, the program and the
+    /// tests of a `.bpte`, or the tensors of a `.safetensors`. Weights are not read.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -761,12 +763,12 @@ impl Model {
 }
 
 impl Assembly {
-    /// Validates the files before they are written: the program, if there is one, then each `.ptd`. The program is validated with these
-    /// `.ptd` files and those of the options.
+    /// Validates the files before they are written: the program, if there is one, then each `.ptd`. The program is
+    /// validated with these `.ptd` files and those of the options.
     ///
     /// # Errors
-    /// Data of small files with overrides that cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
-    /// of their tensor, since the files cannot be written.
+    /// Data of small files with overrides that cannot be read; with [`CheckOptions::data`], elements that cannot be
+    /// converted to the type of their tensor, since the files cannot be written.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
         crate::assembly::check::assembly(self, options).map_err(|error| self.error(&error))
     }

@@ -47,7 +47,8 @@ pub struct NumericOptions {
     pub limits: RunLimits,
     /// Seed of generated inputs.
     pub seed: u64,
-    /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the method, if there is one.
+    /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the
+    /// method, if there is one.
     pub generate_inputs: bool,
     /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
     pub methods: Vec<String>,
@@ -97,12 +98,14 @@ pub struct MethodNumerics {
 }
 
 impl Model {
-    /// Executes the methods of this program and of another one on the same inputs, and compares the values that the runner recorded for
-    /// aligned instructions, and the outputs. Files are written to `folder`, which the caller creates and removes.
+    /// Executes the methods of this program and of another one on the same inputs, and compares the values that the
+    /// runner recorded for aligned instructions, and the outputs. Files are written to `folder`, which the caller
+    /// creates and removes.
     ///
-    /// The result consists of [`NumericComparison`], [`MethodNumerics`], [`MethodComparison`](crate::diff::MethodComparison),
-    /// [`InstructionComparison`](crate::diff::InstructionComparison), [`ValueComparison`](crate::diff::ValueComparison) and
-    /// [`DifferingElement`](crate::diff::DifferingElement).
+    /// The result consists of [`NumericComparison`], [`MethodNumerics`],
+    /// [`MethodComparison`](crate::diff::MethodComparison),
+    /// [`InstructionComparison`](crate::diff::InstructionComparison), [`ValueComparison`](crate::diff::ValueComparison)
+    /// and [`DifferingElement`](crate::diff::DifferingElement).
     ///
     /// ```
     /// use pte_emit::run::RunnerCommand;

@@ -234,9 +234,9 @@ impl Payload {
         Ok(PayloadSummary { payload, backend, calls: self.calls, same_as, description })
     }
 
-    /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. If the
-    /// source is a binary file, large data are printed as ranges of [`PrintOptions::file`]. For a YAML source, they are
-    /// printed in full, without the graphs of payloads larger than 1 MiB.
+    /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. If
+    /// the source is a binary file, large data are printed as ranges of [`PrintOptions::file`]. For a YAML source, they
+    /// are printed in full, without the graphs of payloads larger than 1 MiB.
     ///
     /// # Errors
     /// As [`Payload::describe`].

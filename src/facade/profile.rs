@@ -91,13 +91,15 @@ impl Selection {
 }
 
 impl Model {
-    /// Joins the times of a recording with the instructions, operators and delegates of the program. The methods that were executed are
-    /// found by their instructions. If several have the same instructions, `methods` selects: names or patterns, in which `*` stands for any
-    /// characters; all methods if it is empty.
+    /// Joins the times of a recording with the instructions, operators and delegates of the program. The methods that
+    /// were executed are found by their instructions. If several have the same instructions, `methods` selects: names
+    /// or patterns, in which `*` stands for any characters; all methods if it is empty.
     ///
-    /// The result consists of [`TimeProfile`](crate::profile::TimeProfile), [`MethodProfile`](crate::profile::MethodProfile), [`MeasuredTime`](crate::profile::MeasuredTime),
-    /// [`InstructionTime`](crate::profile::InstructionTime), [`OperatorTime`](crate::profile::OperatorTime), [`DelegateTime`](crate::profile::DelegateTime),
-    /// [`OperationTime`](crate::profile::OperationTime) and [`ComparedTime`](crate::profile::ComparedTime).
+    /// The result consists of [`TimeProfile`](crate::profile::TimeProfile),
+    /// [`MethodProfile`](crate::profile::MethodProfile), [`MeasuredTime`](crate::profile::MeasuredTime),
+    /// [`InstructionTime`](crate::profile::InstructionTime), [`OperatorTime`](crate::profile::OperatorTime),
+    /// [`DelegateTime`](crate::profile::DelegateTime), [`OperationTime`](crate::profile::OperationTime) and
+    /// [`ComparedTime`](crate::profile::ComparedTime).
     ///
     /// ```
     /// use pte_emit::Model;

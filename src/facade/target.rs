@@ -1,5 +1,5 @@
-//! Targets: a method of [`Model`] that compares its program with a build of the runtime and its application. The rules are in
-//! [`pte_check::target`], the figures those of [`pte_memory`].
+//! Targets: a method of [`Model`] that compares its program with a build of the runtime and its application. The rules
+//! are in [`pte_check::target`], the figures those of [`pte_memory`].
 
 use pte_check::target::Target;
 use pte_check::{CheckOptions, Findings};
@@ -8,8 +8,9 @@ use pte_model::error::Error;
 use crate::facade::model::Model;
 
 impl Model {
-    /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are those of the rules
-    /// `R-`; [`Model::check`] has the others, and a file for which it finds errors should not be compared.
+    /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are
+    /// those of the rules `R-`; [`Model::check`] has the others, and a file for which it finds errors should not be
+    /// compared.
     ///
     /// ```
     /// use pte_emit::Model;

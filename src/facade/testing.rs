@@ -1,4 +1,5 @@
-//! Runs the tests of a source in a runner: assembles it, starts a process for each test, and compares the outputs with the expected ones.
+//! Runs the tests of a source in a runner: assembles it, starts a process for each test, and compares the outputs with
+//! the expected ones.
 //!
 //! [`crate::facade::bless`] writes outputs that were found into the YAML.
 
@@ -37,8 +38,8 @@ pub struct TestOptions {
     pub runner: RunnerCommand,
     /// Limits of the process of a test. That of the output is for what exceeds the sizes of the outputs in the program.
     pub limits: RunLimits,
-    /// Tests to run: names as in the report, such as `forward/0`, or names of methods; patterns, in which `*` stands for any characters. All
-    /// if it is empty.
+    /// Tests to run: names as in the report, such as `forward/0`, or names of methods; patterns, in which `*` stands
+    /// for any characters. All if it is empty.
     pub tests: Vec<String>,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
@@ -144,12 +145,12 @@ impl From<RunError> for TestError {
 }
 
 impl Model {
-    /// Runs the tests of YAML or of a `.bpte` in a runner, each in a process of its own, which it starts in order. The files of the program are
-    /// written to `folder`. The result has a [`TestOutcome`](crate::run::TestOutcome) for each, with a [`TestError`](crate::run::TestError) if it
-    /// cannot be run.
+    /// Runs the tests of YAML or of a `.bpte` in a runner, each in a process of its own, which it starts in order. The
+    /// files of the program are written to `folder`. The result has a [`TestOutcome`](crate::run::TestOutcome) for
+    /// each, with a [`TestError`](crate::run::TestError) if it cannot be run.
     ///
-    /// The tests of a method with state, or with delegates, which may keep some, run after those before them on the same loaded method, as a
-    /// runtime would; one that failed before is left out.
+    /// The tests of a method with state, or with delegates, which may keep some, run after those before them on the
+    /// same loaded method, as a runtime would; one that failed before is left out.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -175,8 +176,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// The source is invalid, except for its tests, or is another file; a pattern matches no test; files cannot be written. What tests and
-    /// runners do is in the report.
+    /// The source is invalid, except for its tests, or is another file; a pattern matches no test; files cannot be
+    /// written. What tests and runners do is in the report.
     pub fn run_tests(&self, folder: &Path, options: &TestOptions) -> Result<TestReport, Error> {
         let prepared = Prepared::new(self, folder, options)?;
         let tests = prepared.run(options)?;
@@ -359,8 +360,8 @@ pub(crate) fn with_outputs(limits: &RunLimits, bytes: u64) -> RunLimits {
     limits
 }
 
-/// Writes the program of an assembly for a runner, and its `.ptd` files next to it, and returns their paths; `None` for an assembly without
-/// program.
+/// Writes the program of an assembly for a runner, and its `.ptd` files next to it, and returns their paths; `None` for
+/// an assembly without program.
 pub(crate) fn write_files(assembly: &Assembly, program: &Path) -> Option<io::Result<Vec<PathBuf>>> {
     let file = assembly.program_file()?;
     let data = || {

@@ -1,4 +1,5 @@
-//! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files, and merges their `__metadata__`.
+//! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files, and merges their
+//! `__metadata__`.
 //!
 //! Tensor data are not read here; `pte_model::reader::safetensors` parses the headers.
 

@@ -35,8 +35,8 @@ use pte_xnnpack::schema::{Operation, field_key};
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
-/// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
-/// in quotes ([`pte_yaml::template::unquote`]).
+/// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of
+/// numbers that are in quotes ([`pte_yaml::template::unquote`]).
 pub fn decode(node: SourceNode<'_>, strings: HashMap<NodeId, String>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
     let mut decoder = Decoder { diagnostics: Vec::new(), strings, files: HashMap::new() };
     let document = decoder.document(node).unwrap_or_default();

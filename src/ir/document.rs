@@ -1,7 +1,7 @@
 //! The document as parsed: names, literals, optional keys, each part with the id of its node.
 //!
-//! The structs of maps are expanded from the rows in [`super::grammar`]. Names are not looked up and defaults are not computed
-//! here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
+//! The structs of maps are expanded from the rows in [`super::grammar`]. Names are not looked up and defaults are not
+//! computed here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Files that a source may refer to: the folder of its paths, the folder that they must not leave, and files that do not exist yet.
+//! Files that a source may refer to: the folder of its paths, the folder that they must not leave, and files that do
+//! not exist yet.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! The rows of the YAML grammar: each map with its keys, each key with the form of its value, the field of the document that it becomes,
-//! and its documentation. Tables and code are expanded from them elsewhere.
+//! The rows of the YAML grammar: each map with its keys, each key with the form of its value, the field of the document
+//! that it becomes, and its documentation. Tables and code are expanded from them elsewhere.
 //!
 //! A map is `TABLE = module "documentation" required [keys] one of [keys] => [struct]`. A key is a row
 //!
@@ -7,10 +7,11 @@
 //! field ("key"): FORM => Type as decoder = default: "what a message expects", "documentation";
 //! ```
 //!
-//! in which `("key")` is written if the key differs from the field, `as decoder` if the type does not determine how the value is decoded, and
-//! `= default` if an absent key has a value. A row without `=> Type` is decoded by hand-written code. Three macros expand the rows: `shapes!`
-//! (`super::shape`, the tables of the grammar), `structs!` (`super::document`, the struct of each `node`) and `decoders!` (`super::decode`).
-//! The struct of a `model` is declared in [`pte_model::program`]. Fields in braces after the name of a struct are not keys: hand-written code
+//! in which `("key")` is written if the key differs from the field, `as decoder` if the type does not determine how the
+//! value is decoded, and `= default` if an absent key has a value. A row without `=> Type` is decoded by hand-written
+//! code. Three macros expand the rows: `shapes!` (`super::shape`, the tables of the grammar), `structs!`
+//! (`super::document`, the struct of each `node`) and `decoders!` (`super::decode`). The struct of a `model` is
+//! declared in [`pte_model::program`]. Fields in braces after the name of a struct are not keys: hand-written code
 //! supplies them.
 
 /// Expands the macro `$then` with all rows.

@@ -61,7 +61,8 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
 /// Pattern of a number of bytes in a string, with or without a unit. The schema does not bound its value.
 const UNITS: &str = r"[0-9]+(\.[0-9]{1,6})?[KMGT]?";
 
-/// Pattern of a variable in quotes, which counts as a number (docs/yaml-reference.md, "Variables and several documents").
+/// Pattern of a variable in quotes, which counts as a number (docs/yaml-reference.md, "Variables and several
+/// documents").
 const VARIABLE: &str = r"\$\{[A-Za-z0-9_]+(:[^}]*)?\}";
 
 /// Anchors a pattern at both ends of a string.

@@ -1,4 +1,5 @@
-//! Source -> Program: `pte_yaml` parses YAML or JSON, [`decode`] builds a [`document::ParsedDocument`], [`resolve`] a program.
+//! Source -> Program: `pte_yaml` parses YAML or JSON, [`decode`] builds a [`document::ParsedDocument`], [`resolve`] a
+//! program.
 //!
 //! Layout and emission of files are in [`crate::layout`] and [`crate::emitter`].
 

@@ -40,7 +40,8 @@ pub struct NodeDescription {
 pub struct NodeKey {
     /// Name.
     pub name: &'static str,
-    /// Kind of its value: `value`, `result` (a value that the operation writes), `integer`, `number` or `integers` (a list).
+    /// Kind of its value: `value`, `result` (a value that the operation writes), `integer`, `number` or `integers` (a
+    /// list).
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The node needs it.

@@ -1,5 +1,5 @@
-//! Words that other tools use for keys and words of the YAML, for messages. [`pte_model::diagnostics::nearest`] compares
-//! spelling.
+//! Words that other tools use for keys and words of the YAML, for messages. [`pte_model::diagnostics::nearest`]
+//! compares spelling.
 
 use pte_model::diagnostics::nearest;
 

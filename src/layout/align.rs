@@ -1,6 +1,7 @@
 //! Arithmetic of alignments: rounding up, least common multiple.
 
-/// Returns the least multiple of `alignment` that is not less than `value`; `None` if it exceeds `u64`. An alignment of 0 counts as 1.
+/// Returns the least multiple of `alignment` that is not less than `value`; `None` if it exceeds `u64`. An alignment of
+/// 0 counts as 1.
 pub fn align_up(value: u64, alignment: u64) -> Option<u64> {
     match value % alignment.max(1) {
         0 => Some(value),

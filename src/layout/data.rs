@@ -1,7 +1,8 @@
-//! Assigns constants, initial states, payloads of delegates and named data to segments (docs/format.md, "Segments"), and numbers
-//! the tensors (`data_buffer_idx`).
+//! Assigns constants, initial states, payloads of delegates and named data to segments (docs/format.md, "Segments"),
+//! and numbers the tensors (`data_buffer_idx`).
 //!
-//! Equal data within one of these groups are stored once, as by the exporter; data of different groups are never shared.
+//! Equal data within one of these groups are stored once, as by the exporter; data of different groups are never
+//! shared.
 
 use std::collections::{HashMap, HashSet};
 
@@ -87,7 +88,8 @@ impl<'a> Collector<'a> {
         self.errors.push(LayoutError::new(code, at, message));
     }
 
-    /// Collects the data of tensors, method by method. Constants and initial states are numbered in the order of their first use (E-17).
+    /// Collects the data of tensors, method by method. Constants and initial states are numbered in the order of their
+    /// first use (E-17).
     pub fn collect_tensors(&mut self) {
         for (method, plan) in self.program.plans().iter().enumerate() {
             let mut indices = vec![0; plan.values().len()];
@@ -187,8 +189,8 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Collects payloads of delegates. Equal payloads share a segment or an inline entry; each empty payload is an inline entry of its
-    /// own (W-11).
+    /// Collects payloads of delegates. Equal payloads share a segment or an inline entry; each empty payload is an
+    /// inline entry of its own (W-11).
     pub fn collect_delegates(&mut self) {
         let mut segment_of: HashMap<BlobId, u32> = HashMap::new();
         let mut inline_of: HashMap<BlobId, u32> = HashMap::new();
@@ -200,7 +202,8 @@ impl<'a> Collector<'a> {
                 let inline = delegate.inline.unwrap_or(self.options.delegates == Storage::Inline);
                 let data = if inline || size == 0 {
                     let next = self.inline_delegates.len() as u32;
-                    // Payloads that are inline by option share an entry; those that are inline because they are empty do not.
+                    // Payloads that are inline by option share an entry; those that are inline because they are empty
+                    // do not.
                     let index = if inline { *inline_of.entry(blob).or_insert(next) } else { next };
                     if index == next {
                         self.inline_delegates.push(blob);

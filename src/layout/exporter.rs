@@ -8,7 +8,8 @@ use pte_model::format::serializer::Serializer;
 use pte_releases::{Answer, Release};
 
 impl LayoutConfig {
-    /// Returns the layout with the options that an exporter decides. Alignments of the program, the storage of payloads and shards stay.
+    /// Returns the layout with the options that an exporter decides. Alignments of the program, the storage of payloads
+    /// and shards stay.
     pub(crate) fn for_exporter(&self, exporter: &'static Exporter) -> LayoutConfig {
         let LayoutConfig { strings, constants, ptd_builder, .. } = LayoutConfig::default();
         LayoutConfig {
@@ -24,8 +25,8 @@ impl LayoutConfig {
         }
     }
 
-    /// Returns the newest exporter whose program has this layout, and what it does not decide, if it replaces several options. `has_segments`
-    /// is `true` for a program whose segments have bytes.
+    /// Returns the newest exporter whose program has this layout, and what it does not decide, if it replaces several
+    /// options. `has_segments` is `true` for a program whose segments have bytes.
     pub(crate) fn exporter_of_program(&self, has_segments: bool) -> Option<(&'static Exporter, LayoutConfig)> {
         Exporter::all().iter().find_map(|exporter| {
             let mut layout = self.clone();

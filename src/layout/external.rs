@@ -1,5 +1,5 @@
-//! Assigns external data to `.ptd` files, keys and segments (docs/format.md, "Ptd files"). Files are identified by tag; file names
-//! are not assigned here.
+//! Assigns external data to `.ptd` files, keys and segments (docs/format.md, "Ptd files"). Files are identified by tag;
+//! file names are not assigned here.
 
 use std::collections::HashMap;
 
@@ -73,8 +73,8 @@ pub(super) struct ExternalFiles {
 }
 
 impl ExternalFiles {
-    /// Adds data. A key may be repeated with the same bytes and layout. Returns the number of the data, and true if equal data were
-    /// added before.
+    /// Adds data. A key may be repeated with the same bytes and layout. Returns the number of the data, and true if
+    /// equal data were added before.
     ///
     /// # Errors
     /// The key is in use for other data.

@@ -1,5 +1,5 @@
-//! Computes the container header of a file, the offset of the first segment and the file size (docs/format.md, "Containers"), from
-//! the length of the FlatBuffer.
+//! Computes the container header of a file, the offset of the first segment and the file size
+//! (docs/format.md, "Containers"), from the length of the FlatBuffer.
 
 use super::segments::{self, Segment};
 use super::{HeaderMode, LayoutConfig, align_up, lcm};

@@ -2,8 +2,9 @@
 //! search over all tensors of all objects. Even adversarial lifetimes do not make it quadratic. Sizes are handled in
 //! [`super::greedy`].
 //!
-//! The free times of an object are gaps, closed intervals `[start, end]`. A gap fits a tensor if `start <= a` and `b <= end`, so gaps
-//! are points in a plane and a query is a quadrant of it: a quadtree that stores the least object number below each node.
+//! The free times of an object are gaps, closed intervals `[start, end]`. A gap fits a tensor if `start <= a` and `b <=
+//! end`, so gaps are points in a plane and a query is a quadrant of it: a quadtree that stores the least object number
+//! below each node.
 
 use std::collections::{BTreeMap, BTreeSet};
 

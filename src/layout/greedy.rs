@@ -43,8 +43,8 @@ pub struct PoolLayout {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLarge;
 
-/// Assigns offsets to all requests. `reserved[pool]` bytes are kept free at the start of a pool; `padding` bytes are added after each
-/// used pool.
+/// Assigns offsets to all requests. `reserved[pool]` bytes are kept free at the start of a pool; `padding` bytes are
+/// added after each used pool.
 ///
 /// `alignment` must be a multiple of 16. Otherwise the exporter's algorithm fails with an assertion, because a tensor
 /// is larger than one that was placed before it (docs/format.md, "Greedy planner").
@@ -270,7 +270,8 @@ impl ObjectIndex {
             return None;
         }
         let object = if size == 0 {
-            // A tensor of size 0 is placed above others only in an object whose height is above 0 at some time of its lifetime.
+            // A tensor of size 0 is placed above others only in an object whose height is above 0 at some time of its
+            // lifetime.
             self.occupied.get_or_insert_with(|| FirstOccupied::new(objects, self.horizon)).first(start, end)
         } else {
             self.roomy.find(start, end)
@@ -293,8 +294,8 @@ impl ObjectIndex {
         }
     }
 
-    /// Updates the index for a tensor that raises an object to `height`. The remainders of split intervals are released already: a tensor
-    /// is placed in released intervals only.
+    /// Updates the index for a tensor that raises an object to `height`. The remainders of split intervals are released
+    /// already: a tensor is placed in released intervals only.
     fn occupy(&mut self, objects: &[MemoryObject], object: usize, start: u32, end: u32, height: u64) {
         self.empty.occupy(object, start, end);
         self.roomy.occupy(object, start, end);
@@ -309,8 +310,8 @@ impl ObjectIndex {
     }
 }
 
-/// Finds the first object with a height above 0 at some time of an interval, for tensors of size 0. A segment tree over time: node `i`
-/// has children `2i` and `2i + 1`.
+/// Finds the first object with a height above 0 at some time of an interval, for tensors of size 0. A segment tree over
+/// time: node `i` has children `2i` and `2i + 1`.
 struct FirstOccupied {
     /// First object with a height above 0 at all times of a node.
     throughout: Vec<u32>,

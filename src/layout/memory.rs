@@ -1,4 +1,5 @@
-//! Plans the memory of a method: pool and offset of each tensor, sizes and devices of the pools (docs/format.md, "Memory planner").
+//! Plans the memory of a method: pool and offset of each tensor, sizes and devices of the pools
+//! (docs/format.md, "Memory planner").
 //!
 //! It selects and validates the tensors to plan; `pte_analysis::planning` computes lifetimes, `super::greedy` and
 //! `super::minimal` offsets.
@@ -49,8 +50,8 @@ pub fn plan(
     planning.finish()
 }
 
-/// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and that has no data,
-/// if others have bytes there: it is a view of them. A file has no other sign of a view.
+/// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and
+/// that has no data, if others have bytes there: it is a view of them. A file has no other sign of a view.
 fn unwritten(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
     let values = plan.values();
     let mut unwritten = vec![false; values.len()];

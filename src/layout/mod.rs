@@ -31,7 +31,8 @@ use pte_model::program::{MemoryPlan, Program};
 pub use segments::{Piece, Segment};
 use shared::SharedState;
 
-/// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`pte_model::data::dedup::find`]).
+/// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i`
+/// ([`pte_model::data::dedup::find`]).
 ///
 /// # Errors
 /// All [`LayoutError`]s.

@@ -60,7 +60,8 @@ pub enum Alignment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderMode {
-    /// If there are segment bytes, one of the length that the exporter writes: 32, before ExecuTorch 1.0 24. None otherwise.
+    /// If there are segment bytes, one of the length that the exporter writes: 32, before ExecuTorch 1.0 24. None
+    /// otherwise.
     Auto,
     /// None.
     None,

@@ -15,8 +15,8 @@ use pte_model::format::{TableSchema, program};
 /// Limit on the number of overrides: files with more differences are different programs.
 const MAX_DIFFERENCES: usize = 256;
 
-/// Returns the overrides with which the fields of `emitted` are those of `original`. `None` if overrides cannot express the
-/// difference, or more than [`MAX_DIFFERENCES`] are needed.
+/// Returns the overrides with which the fields of `emitted` are those of `original`. `None` if overrides cannot express
+/// the difference, or more than [`MAX_DIFFERENCES`] are needed.
 pub fn differences(
     original: &[u8],
     emitted: &[u8],

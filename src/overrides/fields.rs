@@ -43,8 +43,8 @@ pub struct PendingOverride<'s> {
     emitted: bool,
 }
 
-/// Computes the encodings for the emitter, and resolves the paths of all overrides. `walker` has the FlatBuffer without overrides;
-/// `tables` the offset of each table from the end, in the order of writing.
+/// Computes the encodings for the emitter, and resolves the paths of all overrides. `walker` has the FlatBuffer without
+/// overrides; `tables` the offset of each table from the end, in the order of writing.
 pub fn encodings<'s>(
     overrides: &'s [FieldOverride],
     walker: &Walker<'_>,
@@ -130,8 +130,8 @@ fn encoding(value: &OverrideValue, location: FieldLocation) -> Result<Option<Fie
     }
 }
 
-/// Returns patches of the finished file for the overrides that no encoding applies. `header` is inserted after byte 8 of the
-/// FlatBuffer in `walker`.
+/// Returns patches of the finished file for the overrides that no encoding applies. `header` is inserted after byte 8
+/// of the FlatBuffer in `walker`.
 pub fn patches(
     pending: &[PendingOverride<'_>],
     walker: &Walker<'_>,

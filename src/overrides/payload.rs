@@ -35,7 +35,8 @@ struct PayloadPath {
     path: FieldPath,
 }
 
-/// Applies the overrides of fields of payloads, and removes them from `overrides`. Errors and warnings are added to `report`.
+/// Applies the overrides of fields of payloads, and removes them from `overrides`. Errors and warnings are added to
+/// `report`.
 pub fn apply(
     overrides: &mut FileOverrides,
     program: &mut Program,

@@ -1,5 +1,5 @@
-//! Computes patches for the bytes of a file that its layout does not determine: header fields, padding that is not zero, bytes after
-//! the end.
+//! Computes patches for the bytes of a file that its layout does not determine: header fields, padding that is not
+//! zero, bytes after the end.
 
 use std::io;
 
@@ -8,7 +8,8 @@ use crate::emitter::File;
 use crate::layout::file::Placement;
 use pte_model::data::Origin;
 
-/// Returns patches and appended bytes that reproduce the header, the padding and the bytes after the end of `origin` in `file`.
+/// Returns patches and appended bytes that reproduce the header, the padding and the bytes after the end of `origin` in
+/// `file`.
 ///
 /// # Errors
 /// A file that cannot be read.

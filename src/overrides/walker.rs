@@ -1,7 +1,7 @@
 //! Resolves the path of a field in a FlatBuffer to the offset and the type of its bytes, by the slot tables.
 //!
-//! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the error names the
-//! fields that exist.
+//! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the
+//! error names the fields that exist.
 
 use pte_model::diagnostics::counted;
 use pte_model::format::container::CONTAINERS;

@@ -57,13 +57,14 @@ struct PrintedData {
     fills: Vec<(ScalarType, String)>,
 }
 
-/// Maximum size in bytes of the data that are written in the YAML of a file of this size, or to other files. Data of a regular file do
-/// not overlap; those of a hostile one may all be the same bytes.
+/// Maximum size in bytes of the data that are written in the YAML of a file of this size, or to other files. Data of a
+/// regular file do not overlap; those of a hostile one may all be the same bytes.
 pub fn readable(file_len: u64) -> u64 {
     file_len.saturating_add(1 << 20)
 }
 
-/// Maximum size in bytes of the graphs of payloads that are printed at more than one delegate, and of large data that are repeated.
+/// Maximum size in bytes of the graphs of payloads that are printed at more than one delegate, and of large data that
+/// are repeated.
 const MAX_REPEATED: usize = 1 << 20;
 
 impl<'d> DataPrinter<'d> {
@@ -165,7 +166,8 @@ impl<'d> DataPrinter<'d> {
         self.large(blob, name)
     }
 
-    /// Counts the bytes of large data that are read to be printed, unless they were printed before. Returns `true` for new ones.
+    /// Counts the bytes of large data that are read to be printed, unless they were printed before. Returns `true` for
+    /// new ones.
     ///
     /// # Errors
     /// The data of the file overlap, so that printing them would take more than its size.
@@ -185,8 +187,8 @@ impl<'d> DataPrinter<'d> {
         Ok(true)
     }
 
-    /// Returns large inline data as they were printed before: as one number, or beyond a total size as a name under `data`. `None` if
-    /// they are printed in place.
+    /// Returns large inline data as they were printed before: as one number, or beyond a total size as a name under
+    /// `data`. `None` if they are printed in place.
     ///
     /// # Errors
     /// Data that cannot be read, and those that overlap.

@@ -17,8 +17,8 @@ use pte_model::data::{Blob, BlobSource};
 use pte_model::diagnostics::counted;
 use pte_releases::Version;
 
-/// Returns `runtime:`, `layout:` and `raw:`; an empty string if none is needed. `release` is that of an exporter whose program has the layout
-/// besides `layout`.
+/// Returns `runtime:`, `layout:` and `raw:`; an empty string if none is needed. `release` is that of an exporter whose
+/// program has the layout besides `layout`.
 ///
 /// # Errors
 /// Data that cannot be read.

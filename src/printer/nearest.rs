@@ -1,4 +1,5 @@
-//! Replaces the parts of a malformed program that YAML cannot express: absent vectors, and invalid names, sizes and locations.
+//! Replaces the parts of a malformed program that YAML cannot express: absent vectors, and invalid names, sizes and
+//! locations.
 //!
 //! Any valid value can take their place: [`super::overrides`] compares the assembled file with the original and
 //! overrides the differences.

@@ -98,7 +98,8 @@ impl Pairs<'_> {
 /// `0..items.len()`. Of two adjacent items in the wrong order, the subsequence has the first one: an entry before an
 /// instruction can number the second one earlier, but no entry can number the first one later.
 fn longest_increasing(items: &[usize], weight: impl Fn(usize) -> usize) -> BTreeSet<usize> {
-    // A Fenwick tree over the items: the greatest weight of a subsequence that ends with an item up to an index, and that item's position.
+    // A Fenwick tree over the items: the greatest weight of a subsequence that ends with an item up to an index, and
+    // that item's position.
     let mut tree: Vec<Option<(usize, Reverse<usize>)>> = vec![None; items.len() + 1];
     let mut before: Vec<Option<usize>> = Vec::with_capacity(items.len());
     let mut best = None;

@@ -59,11 +59,11 @@ pub enum PayloadForm {
 pub struct PrintOptions {
     /// Print all properties, including those that assembling computes.
     pub explicit: bool,
-    /// Omit the offsets of planned memory also if assembling computes others. A method whose tensors share bytes while they are alive keeps
-    /// its offsets.
+    /// Omit the offsets of planned memory also if assembling computes others. A method whose tensors share bytes while
+    /// they are alive keeps its offsets.
     pub replan: bool,
-    /// Print a program without indices, offsets and overrides that only reproduce the file: assembling numbers its values and plans its memory
-    /// again.
+    /// Print a program without indices, offsets and overrides that only reproduce the file: assembling numbers its
+    /// values and plans its memory again.
     pub anew: bool,
     /// Treatment of large data.
     pub large_data: LargeData,

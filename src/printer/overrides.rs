@@ -82,7 +82,8 @@ impl OverrideSearch<'_> {
         find(&file)
     }
 
-    /// Returns the overrides for the remaining differences: header fields, runs of bytes in the FlatBuffer, padding, the end.
+    /// Returns the overrides for the remaining differences: header fields, runs of bytes in the FlatBuffer, padding,
+    /// the end.
     fn bytes(&self, file: &OutputFile<'_>) -> io::Result<Option<FileOverrides>> {
         let length = self.origin.len()?;
         let mut assembled = Vec::new();

@@ -62,8 +62,8 @@ fn flow(fact: &Fact, out: &mut String) {
     }
 }
 
-/// Appends the graph of a payload of XNNPACK as lines that begin with `indent`, or a comment with the reason why it has none. `name` is the base of
-/// names of extracted files.
+/// Appends the graph of a payload of XNNPACK as lines that begin with `indent`, or a comment with the reason why it has
+/// none. `name` is the base of names of extracted files.
 ///
 /// # Errors
 /// Data that cannot be read.

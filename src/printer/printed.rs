@@ -9,7 +9,8 @@ use pte_model::diagnostics::escaped;
 pub struct Printed {
     /// YAML.
     pub text: String,
-    /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for byte.
+    /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for
+    /// byte.
     pub difference: Option<String>,
     /// Files that the YAML refers to, by path: those of [`LargeData::Extract`](crate::LargeData::Extract).
     pub files: Vec<ExtractedFile>,

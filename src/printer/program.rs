@@ -162,8 +162,8 @@ fn print_with_tests(
     Ok(Printed { stats, ..Printed::new(rounds.text, difference) })
 }
 
-/// Returns the newest release whose exporter wrote a program, and the layout options that it does not decide, if that replaces several options:
-/// the program is expressed in this release as it is.
+/// Returns the newest release whose exporter wrote a program, and the layout options that it does not decide, if that
+/// replaces several options: the program is expressed in this release as it is.
 fn release(
     found: &reader::program::ProgramContents,
     layout: &LayoutConfig,
@@ -289,7 +289,8 @@ impl<'p> Rounds<'p> {
         Ok(program.printer.assemble(&text).is_ok())
     }
 
-    /// Adds the order in which the state that methods share was placed; returns `true` if that is not the order of the methods.
+    /// Adds the order in which the state that methods share was placed; returns `true` if that is not the order of the
+    /// methods.
     fn add_order(&mut self, assembly: &Assembly) -> bool {
         let original = self.program.program;
         if !shared_state::differs(assembly, original) {

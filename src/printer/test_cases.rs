@@ -48,7 +48,8 @@ pub struct OutputPrinter {
 }
 
 impl OutputPrinter {
-    /// Creates a printer; the files are in this folder, which is relative to that of the YAML, and none of them has one of the `other` names.
+    /// Creates a printer; the files are in this folder, which is relative to that of the YAML, and none of them has one
+    /// of the `other` names.
     pub fn new(folder: &Path, other: &[String]) -> OutputPrinter {
         let large_data = LargeData::Extract(folder.to_owned());
         let mut extracted = ExtractedFiles::default();

@@ -1,4 +1,5 @@
-//! Limits of `check` (docs/check.md): programs that take one unit less than a limit, exactly as many, and one more, which is an error.
+//! Limits of `check` (docs/check.md): programs that take one unit less than a limit, exactly as many, and one more,
+//! which is an error.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,8 @@ fn exceeded(program: &Program) -> Vec<String> {
     found.map(|finding| finding.found.replace("not fully checked: more than ", "")).collect()
 }
 
-/// Calls of lists, after which there are `units` accesses; each call accesses its list, the items, the dimension and the out.
+/// Calls of lists, after which there are `units` accesses; each call accesses its list, the items, the dimension and
+/// the out.
 fn calls_of_lists(units: usize) -> Program {
     const CALLS: usize = 1024;
     // There are 4 accesses of the other calls.
@@ -57,11 +59,12 @@ fn accesses(plan: &ExecutionPlan) -> usize {
     Accesses::of(plan, &operators, vec![false; plan.values().len()], &[]).list.len()
 }
 
-/// Verifies that programs that take one unit less than a limit, and exactly as many, are accepted, and that one that takes one more is not.
-/// `program` returns a program that takes a number of units.
+/// Verifies that programs that take one unit less than a limit, and exactly as many, are accepted, and that one that
+/// takes one more is not. `program` returns a program that takes a number of units.
 fn is_exact(limit: &Limit, program: impl Fn(usize) -> Program, accesses: impl Fn(&ExecutionPlan) -> usize) {
     let most = |program: &Program| limit.of(accesses(&program.plans()[0]));
-    // A program for more units has few more accesses, so that this ends at a program that takes exactly as many as it may.
+    // A program for more units has few more accesses, so that this ends at a program that takes exactly as many as it
+    // may.
     let mut most_units = limit.least;
     while most(&program(most_units)) != most_units {
         most_units = most(&program(most_units));
@@ -74,8 +77,8 @@ fn is_exact(limit: &Limit, program: impl Fn(usize) -> Program, accesses: impl Fn
     }
 }
 
-/// `CALLS` calls in place on one of the live tensors at the same offset. There are two offsets: `group` tensors at the one, and one more at
-/// the other, so that a call takes one unit more there.
+/// `CALLS` calls in place on one of the live tensors at the same offset. There are two offsets: `group` tensors at the
+/// one, and one more at the other, so that a call takes one unit more there.
 fn live_tensors(units: usize) -> Program {
     const CALLS: usize = 2500;
     let group = units / CALLS;
@@ -98,7 +101,8 @@ fn overlapping_live_tensors_are_limited() {
     is_exact(&limits::OVERLAPS, live_tensors, accesses);
 }
 
-/// `back` jumps to the start, and `more` to the next instruction: each jump is compared with each loop. `outputs` add an access each.
+/// `back` jumps to the start, and `more` to the next instruction: each jump is compared with each loop. `outputs` add
+/// an access each.
 fn jumps(back: usize, more: usize, outputs: usize) -> Program {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
@@ -137,7 +141,8 @@ fn enclosing_loops_are_limited() {
     }
 }
 
-/// Tensors that are written after jumps to the next instruction, and then read: for each, the blocks up to its write are visited.
+/// Tensors that are written after jumps to the next instruction, and then read: for each, the blocks up to its write
+/// are visited.
 fn blocks(units: usize) -> Program {
     const JUMPS: usize = 4000;
     let mut program = program(&chain("", ""));
@@ -170,8 +175,8 @@ fn visited_blocks_are_limited() {
     is_exact(&limits::BLOCKS, blocks, accesses);
 }
 
-/// `IN` tensors are moved to a value, from which it is moved to `OUT` others. The moves are followed three times: in the first, a move from
-/// the value knows the tensors that were moved to it before, which are more memory later.
+/// `IN` tensors are moved to a value, from which it is moved to `OUT` others. The moves are followed three times: in
+/// the first, a move from the value knows the tensors that were moved to it before, which are more memory later.
 fn moves(units: usize) -> Program {
     const IN: usize = 600;
     const OUT: usize = 650;
@@ -282,7 +287,8 @@ fn first_beyond(unit: &str, bounds: [usize; 2], program: impl Fn(usize) -> Progr
     above
 }
 
-/// 100 Ints are possible as the size of the parts that a tensor is split into, besides the one in the file. There are `items` outs.
+/// 100 Ints are possible as the size of the parts that a tensor is split into, besides the one in the file. There are
+/// `items` outs.
 fn split_in_many_ways(items: usize) -> Program {
     let mut program = branches(100);
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
@@ -296,8 +302,8 @@ fn split_in_many_ways(items: usize) -> Program {
 
 #[test]
 fn inferred_items_are_limited() {
-    // Each of the combinations takes the items of the list, which is the out and the result; so do the call itself, and what follows
-    // because its result is not known. The accesses to the items increase the limit.
+    // Each of the combinations takes the items of the list, which is the out and the result; so do the call itself, and
+    // what follows because its result is not known. The accesses to the items increase the limit.
     let expected = LEAST_INFERRED / (2 * 103 - 16);
     let found = first_beyond("inferred list items", [expected / 2, expected * 2], split_in_many_ways);
     assert!(found.abs_diff(expected) < expected / 10, "{found}, expected about {expected}");
@@ -325,7 +331,8 @@ fn written_ints_are_limited() {
     first_beyond("computed Ints", [100, 1500], written_ints);
 }
 
-/// Constants of `len` bytes in total as numbers of repetitions. They are in no file, so that the test does not take 256 MiB of memory.
+/// Constants of `len` bytes in total as numbers of repetitions. They are in no file, so that the test does not take 256
+/// MiB of memory.
 fn constant_repetitions(len: usize) -> Program {
     let mut program = program(&chain("", ""));
     for part in [len / 16 * 8, len - len / 16 * 8] {
@@ -351,7 +358,8 @@ fn constant_bytes_are_limited() {
     }
 }
 
-/// A method of many values and jumps, in which kinds are moved from value to value against the order of the instructions.
+/// A method of many values and jumps, in which kinds are moved from value to value against the order of the
+/// instructions.
 #[test]
 fn states_of_values_take_bounded_work() {
     const COUNT: i32 = 20_000;

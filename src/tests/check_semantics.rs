@@ -1,7 +1,8 @@
-//! Small programs that violate rules about operators and semantics, with the locations of the findings; and programs without findings.
+//! Small programs that violate rules about operators and semantics, with the locations of the findings; and programs
+//! without findings.
 //!
-//! It only has defects that no file of examples/malformed has: tests/cases/golden.rs has the findings of those, and of the
-//! files of the exporter. YAML is assembled and read; programs are edited if YAML cannot express the defect.
+//! It only has defects that no file of examples/malformed has: tests/cases/golden.rs has the findings of those, and of
+//! the files of the exporter. YAML is assembled and read; programs are edited if YAML cannot express the defect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -867,7 +868,8 @@ fn unusual_programs_are_accepted() {
     }
 }
 
-/// The arguments that may share bytes with the out are known only for kernels of the runtime, not for those that `--ops` replaces.
+/// The arguments that may share bytes with the out are known only for kernels of the runtime, not for those that
+/// `--ops` replaces.
 #[test]
 fn nothing_is_known_of_the_kernel_of_a_replaced_operator() {
     let program = edited(&chain("", ""), |p| tensor(p, 1).memory = Memory::At { pool: 1, offset: 8 });

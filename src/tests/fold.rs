@@ -1,4 +1,5 @@
-//! Calls that folding makes constant, and calls that stay: programs as YAML, with the numbers of the constants afterwards.
+//! Calls that folding makes constant, and calls that stay: programs as YAML, with the numbers of the constants
+//! afterwards.
 
 use super::resolve::forward;
 use crate::{Model, Options, check::CheckOptions};

@@ -27,7 +27,8 @@ fn inline(index: u32) -> DelegateData {
     DelegateData { storage: Storage::Inline, index }
 }
 
-// ------------------------------------------------------------------------------------------------------------- constants
+// -------------------------------------------------------------------------------------------------------------
+// constants
 
 #[test]
 fn constants_are_numbered_from_1_and_equal_bytes_have_one_number() {
@@ -97,7 +98,8 @@ fn inline_constants_are_in_a_list_whose_first_entry_is_empty() {
     assert_eq!((plan.buffer_index, plan.segments.len(), plan.constant_offsets), (vec![vec![1, 2]], 0, vec![]));
 }
 
-// ---------------------------------------------------------------------------------------------------------------- states
+// ----------------------------------------------------------------------------------------------------------------
+// states
 
 #[test]
 fn states_have_a_table_of_their_own_and_are_not_aligned() {
@@ -139,7 +141,8 @@ fn a_tensor_without_data_has_number_0() {
     assert_eq!(plan.buffer_index, [[0, 1]]);
 }
 
-// -------------------------------------------------------------------------------------------------------------- segments
+// --------------------------------------------------------------------------------------------------------------
+// segments
 
 #[test]
 fn segments_are_constants_states_payloads_named_data() {
@@ -167,7 +170,8 @@ fn without_a_header_segments_with_bytes_are_an_error() {
     assert_eq!(placed(&yaml("")).segments.len(), 1);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- payloads
+// ----------------------------------------------------------------------------------------------------------------
+// payloads
 
 /// The payloads of the delegates of two methods.
 fn payloads(first: &str, second: &str, layout: &str) -> Plan {
@@ -214,7 +218,8 @@ fn a_delegate_chooses_its_storage_itself() {
     assert_eq!(plan.delegates, [[inline(0)], [segment(1)]]);
 }
 
-// -------------------------------------------------------------------------------------------------------------- named data
+// -------------------------------------------------------------------------------------------------------------- named
+// data
 
 #[test]
 fn keys_with_equal_bytes_share_a_segment_with_the_alignment_of_the_first() {
@@ -240,7 +245,8 @@ fn a_key_with_other_bytes_in_a_ptd_is_an_error() {
     assert_eq!(placed(&yaml("'01'")).named_data, [1]);
 }
 
-// ---------------------------------------------------------------------------------------------------------- external data
+// ---------------------------------------------------------------------------------------------------------- external
+// data
 
 #[test]
 fn external_data_are_counted_from_0_and_equal_ones_once() {

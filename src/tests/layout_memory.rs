@@ -145,7 +145,8 @@ fn a_view_with_more_bytes_than_its_base_is_an_error() {
     assert_eq!(errors(&forward(parts)), ["["]);
 }
 
-// ------------------------------------------------------------------------------------------------------ explicit offsets
+// ------------------------------------------------------------------------------------------------------ explicit
+// offsets
 
 #[test]
 fn planned_tensors_follow_the_last_explicit_one_of_the_pool() {
@@ -188,7 +189,8 @@ fn a_tensor_with_more_bytes_than_64_bits_count_is_an_error() {
     assert_eq!(errors(&forward(parts)), ["x"]);
 }
 
-// ------------------------------------------------------------------------------------------------- padding and reserved
+// ------------------------------------------------------------------------------------------------- padding and
+// reserved
 
 /// A method that calls a delegate of this backend on x and y, 16 bytes each.
 fn delegate(backend: &str, more: &str) -> String {
@@ -239,7 +241,8 @@ fn reserved_bytes_stay_free_at_the_start_of_each_pool() {
     assert_eq!(sizes(parts), [0, 80, 48]);
 }
 
-// --------------------------------------------------------------------------------------------------------- stated sizes
+// --------------------------------------------------------------------------------------------------------- stated
+// sizes
 
 #[test]
 fn stated_sizes_are_kept_if_every_tensor_fits() {
@@ -270,7 +273,8 @@ fn a_plan_that_is_stated_equals_what_states_it() {
     assert_eq!(MemoryPlan::stated(method), MemoryPlan { unshared: 0, ..plan });
 }
 
-// ---------------------------------------------------------------------------------------------------------- write-backs
+// ----------------------------------------------------------------------------------------------------------
+// write-backs
 
 /// y = relu(s), s = y; followed by more parts.
 fn write_back(outputs: &str) -> String {
@@ -293,7 +297,8 @@ fn an_unplanned_output_leaves_write_backs_unplanned() {
     assert_eq!(sizes(&write_back("outputs: [y], memory: {outputs: unplanned}")), [0, 16]);
 }
 
-// ---------------------------------------------------------------------------------------------------- pools and devices
+// ---------------------------------------------------------------------------------------------------- pools and
+// devices
 
 #[test]
 fn pools_of_another_device_follow_those_of_the_cpu() {

@@ -159,7 +159,8 @@ fn times_count_over_all_chains_and_jumps_count_in_their_own() {
     assert_eq!(spans(parts, ["x", "y"]), [(0, 4), (3, 4)]);
 }
 
-// ----------------------------------------------------------------------------------------------------------------- loops
+// -----------------------------------------------------------------------------------------------------------------
+// loops
 
 /// Times: `before` 1, the head 2, `inside` 3, the jump back 4, `behind` (the instruction after the loop) 5.
 fn looping(inside: &str) -> String {
@@ -198,7 +199,8 @@ fn what_a_jump_inside_a_loop_may_skip_lives_for_the_whole_loop() {
     assert_eq!(spans(&straight, ["t"]), [(2, 3)]);
 }
 
-// ----------------------------------------------------------------------------------------------------------- write-backs
+// -----------------------------------------------------------------------------------------------------------
+// write-backs
 
 /// Two buffers and an input; the buffers are written back in the order of `targets`.
 fn write_backs(targets: [&str; 2]) -> Vec<String> {

@@ -1,4 +1,5 @@
-//! Tests of single stages and crates whose inputs are YAML: they are here, above all of these, since no stage knows the ones after it.
+//! Tests of single stages and crates whose inputs are YAML: they are here, above all of these, since no stage knows the
+//! ones after it.
 
 mod bound;
 mod check_limits;

@@ -55,7 +55,8 @@ fn value_round_trips(value: EValue) {
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------- values
+// ----------------------------------------------------------------------------------------------------------------
+// values
 
 #[test]
 fn numbers_round_trip() {
@@ -155,7 +156,8 @@ fn an_external_tensor_keeps_its_number() {
     value_round_trips(EValue::Tensor(external));
 }
 
-// ---------------------------------------------------------------------------------------------------------- instructions
+// ----------------------------------------------------------------------------------------------------------
+// instructions
 
 fn chains_round_trip(chains: Option<Vec<Chain>>) {
     for builder in Serializer::ALL {
@@ -210,7 +212,8 @@ fn an_absent_list_of_methods_and_of_values_stays_absent() {
     assert_eq!(read_back(&program, &LayoutConfig::default()).program.plans(), program.plans());
 }
 
-// ------------------------------------------------------------------------------------------------------------------ data
+// ------------------------------------------------------------------------------------------------------------------
+// data
 
 /// A constant, a state, two delegates and a named blob, of different bytes.
 fn with_data() -> Program {
@@ -280,7 +283,8 @@ fn shared_data_stay_shared() {
     assert_eq!(read(&origin(bytes)).unwrap().program.blobs.len(), 1);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- header
+// ----------------------------------------------------------------------------------------------------------------
+// header
 
 /// The first bytes of a file with a header of this stated length and these fields.
 fn head(length: u32, fields: [u64; 3]) -> Vec<u8> {
@@ -317,7 +321,8 @@ fn without_the_magic_there_is_no_header() {
     assert_eq!(header(b"\x30\0\0\0ET").unwrap(), None);
 }
 
-// --------------------------------------------------------------------------------------------------------- hostile files
+// --------------------------------------------------------------------------------------------------------- hostile
+// files
 
 /// Reads a program with this override, a path and its value.
 fn overridden(yaml: &str, set: &str) -> io::Result<ProgramContents> {

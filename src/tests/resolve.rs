@@ -39,7 +39,8 @@ impl Sample {
     }
 }
 
-/// YAML of a method `forward` with these parts, in flow style. `f32[2, 3]` stands for `{tensor: float32, sizes: [2, 3]}`.
+/// YAML of a method `forward` with these parts, in flow style. `f32[2, 3]` stands for `{tensor: float32, sizes: [2,
+/// 3]}`.
 pub(crate) fn forward(parts: &str) -> String {
     format!("methods: {{forward: {{{}}}}}\n", tensors(parts))
 }
@@ -123,7 +124,8 @@ fn jumps(parts: &str) -> Vec<(i32, i32)> {
     instructions(&sample).iter().filter_map(jump).collect()
 }
 
-// ------------------------------------------------------------------------------------------------------------- numbering
+// -------------------------------------------------------------------------------------------------------------
+// numbering
 
 #[test]
 fn values_that_no_instruction_produces_come_first_as_declared() {
@@ -247,7 +249,8 @@ fn an_index_overrides_the_number_and_the_others_fill_the_rest() {
     assert_eq!(listing(parts), ["x", "Int(9)", "n"]);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- stacks
+// ----------------------------------------------------------------------------------------------------------------
+// stacks
 
 #[test]
 fn the_out_of_an_out_variant_is_on_the_stack_twice() {
@@ -352,7 +355,8 @@ fn the_operator_table_has_each_operator_once_in_the_order_of_first_use() {
     assert_eq!(op_index, OperatorId(0));
 }
 
-// -------------------------------------------------------------------------------------------------------------- literals
+// --------------------------------------------------------------------------------------------------------------
+// literals
 
 #[test]
 fn a_literal_becomes_a_value_by_the_type_of_the_argument() {
@@ -445,7 +449,8 @@ fn one_stack_trace_gives_every_instruction_an_entry() {
     assert_eq!(trace(&frees.replace(", stacktrace: [{lineno: 4}]", "")), None);
 }
 
-// -------------------------------------------------------------------------------------------------------------- tensors
+// --------------------------------------------------------------------------------------------------------------
+// tensors
 
 #[test]
 fn memory_of_a_tensor_follows_from_what_it_is() {
@@ -552,7 +557,8 @@ fn an_empty_list_of_named_data_is_not_an_absent_one() {
     assert_eq!(named("named_data: {a: {data: {hex: ff}, external: true}}"), None);
 }
 
-// ---------------------------------------------------------------------------------------------------------------- errors
+// ----------------------------------------------------------------------------------------------------------------
+// errors
 
 /// Methods with one error each, and the part of the source that the error is at.
 const WRONG: &[(&str, &str)] = &[
@@ -706,7 +712,8 @@ fn a_result_of_an_unknown_operator_may_be_determined_by_another_call() {
     assert_eq!(errors(&forward(&parts("{kernel: aten::abs.out, args: [y], out: z}, "))), ["z"]);
 }
 
-// ----------------------------------------------------------------------------------------------------------- method tests
+// ----------------------------------------------------------------------------------------------------------- method
+// tests
 
 /// The inputs of the only test of a method with one input.
 fn test_input(value: &str, given: &str) -> Vec<TestData> {

@@ -1,5 +1,5 @@
-//! Malformed files that no source can describe: lists whose items are all the same table, XNNPACK graphs with one changed field. All other
-//! rules have a source in `examples/malformed` or `tests/golden/snapshots/check`.
+//! Malformed files that no source can describe: lists whose items are all the same table, XNNPACK graphs with one
+//! changed field. All other rules have a source in `examples/malformed` or `tests/golden/snapshots/check`.
 
 use std::path::Path;
 
@@ -69,8 +69,8 @@ fn output_is_an_input() -> Vec<u8> {
     xnnpack_graph(|graph| graph.set32("xnodes[0].xnode_union.output_id", 0))
 }
 
-/// Program with named data and an initial state. Without an extended header the FlatBuffer extends to the end of the file, where tables can
-/// be appended.
+/// Program with named data and an initial state. Without an extended header the FlatBuffer extends to the end of the
+/// file, where tables can be appended.
 const BASE: &str = "
 methods:
   forward:
@@ -93,8 +93,8 @@ fn base() -> Patch {
     Patch::new(assembly.program_file().unwrap().to_vec().unwrap(), &program::PROGRAM)
 }
 
-/// Replaces a list of the root table by one of `count` items that are all the same table, with a string of this length in its first field,
-/// or without fields.
+/// Replaces a list of the root table by one of `count` items that are all the same table, with a string of this length
+/// in its first field, or without fields.
 fn repeated(file: &mut Patch, field: &str, count: usize, string: Option<usize>) {
     while !file.bytes.len().is_multiple_of(4) {
         file.bytes.push(0);

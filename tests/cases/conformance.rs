@@ -1,8 +1,9 @@
-//! One test per example, and per source of `tests/golden/upstream/bytes`, in the real ExecuTorch runtime: it is assembled, loaded and
-//! executed, and its outputs are compared with the expected ones; with internal and external weights, and with every loader.
+//! One test per example, and per source of `tests/golden/upstream/bytes`, in the real ExecuTorch runtime: it is
+//! assembled, loaded and executed, and its outputs are compared with the expected ones; with internal and external
+//! weights, and with every loader.
 //!
-//! The tests of a method run in order on one loaded method: mutable tensors keep their content. They are ignored by default, since they
-//! download the runtime from a package index: `cargo test --test cases -- --ignored conformance::`.
+//! The tests of a method run in order on one loaded method: mutable tensors keep their content. They are ignored by
+//! default, since they download the runtime from a package index: `cargo test --test cases -- --ignored conformance::`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,8 @@ fn rewritten() -> LayoutOptions {
     layout
 }
 
-/// Programs of other releases: the runtime loads the methods of those without errors in `check`, and of all others once they are rewritten.
+/// Programs of other releases: the runtime loads the methods of those without errors in `check`, and of all others once
+/// they are rewritten.
 fn releases() -> Vec<Trial> {
     let folder = crate::support::root().join("tests/golden/upstream/releases");
     let files = crate::support::files_below(&folder, &["pte"]);
@@ -198,8 +200,8 @@ fn a_default_method_is_loaded() {
     }
 }
 
-/// Instructions without effect among others: in branches, between jumps and their destinations, in loops, before views and after writes of
-/// state.
+/// Instructions without effect among others: in branches, between jumps and their destinations, in loops, before views
+/// and after writes of state.
 fn pruned_programs_compute_the_same() {
     const DEAD: &str = "{kernel: aten::cos.out, args: [x], out: dead#}";
     let values = "x: {tensor: float32, sizes: [3]}, sum: {tensor: float32, sizes: []}, positive: {tensor: bool, sizes: []}, \

@@ -1,7 +1,9 @@
-//! One test per example, named by its file: it is short and has a description, assembles without a warning and always to the same bytes, is
-//! parsed to the same tree by another YAML parser, is valid by the JSON Schema, and its files pass the other commands.
+//! One test per example, named by its file: it is short and has a description, assembles without a warning and always
+//! to the same bytes, is parsed to the same tree by another YAML parser, is valid by the JSON Schema, and its files
+//! pass the other commands.
 //!
-//! `cargo test --test cases examples::linear` runs those whose name contains the word. conformance.rs executes the examples.
+//! `cargo test --test cases examples::linear` runs those whose name contains the word. conformance.rs executes the
+//! examples.
 
 use std::fs;
 use std::path::{Path, PathBuf};

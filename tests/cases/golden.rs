@@ -1,10 +1,10 @@
-//! One test per golden case, named by its path below `tests/golden`: sources that must assemble to files written by ExecuTorch
-//! (`upstream/`), these files as input of the commands, and inputs with snapshots of the output (`snapshots/`). Seeds of the fuzzer are
-//! named by their path in the repository.
+//! One test per golden case, named by its path below `tests/golden`: sources that must assemble to files written by
+//! ExecuTorch (`upstream/`), these files as input of the commands, and inputs with snapshots of the output
+//! (`snapshots/`). Seeds of the fuzzer are named by their path in the repository.
 //!
-//! `cargo test --test cases golden:: -- --list` lists the cases, `cargo test --test cases errors/anchor` runs those whose name
-//! contains the filter (of several filters, one must match), `BLESS=1 cargo test --test cases golden::` writes snapshots.
-//! tests/golden/README.md describes the folders.
+//! `cargo test --test cases golden:: -- --list` lists the cases, `cargo test --test cases errors/anchor` runs those
+//! whose name contains the filter (of several filters, one must match), `BLESS=1 cargo test --test cases golden::`
+//! writes snapshots. tests/golden/README.md describes the folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,8 @@ fn snapshots_folder() -> PathBuf {
     root().join("tests/golden/snapshots")
 }
 
-// --------------------------------------------------------------------------------------------------------------- upstream
+// ---------------------------------------------------------------------------------------------------------------
+// upstream
 
 /// Folder of sources with files written by ExecuTorch.
 struct Family {
@@ -53,8 +54,8 @@ const FAMILIES: [Family; 3] = [
 /// ExecuTorch's name of the `.ptd` of constants without a tag; `pte-emit -o NAME.pte` names it `NAME.ptd`.
 const DEFAULT_PTD: &str = "_default_external_constant.ptd";
 
-/// File without a source, which `dump` does not reproduce: devtools converted the tensors of the tests to contiguous ones, unlike those of
-/// the method. tests/suite/bundled.rs reads it.
+/// File without a source, which `dump` does not reproduce: devtools converted the tensors of the tests to contiguous
+/// ones, unlike those of the method. tests/suite/bundled.rs reads it.
 const DEVTOOLS: &str = "bundled/channels_last/devtools.bpte";
 
 impl Family {
@@ -139,8 +140,8 @@ fn as_json_in_another_folder(family: &Family, source: &Case) -> Run {
     run
 }
 
-/// First bytes of the `.ptd` in ExecuTorch's documentation of the format: `a * x + b`, segments aligned to 16. The page shows three rows;
-/// the fourth is the padding of the header and the start of the FlatBuffer.
+/// First bytes of the `.ptd` in ExecuTorch's documentation of the format: `a * x + b`, segments aligned to 16. The page
+/// shows three rows; the fourth is the padding of the header and the start of the FlatBuffer.
 const FORMAT_PAGE: &str = "
     44 00 00 00  46 54 30 31  46 48 30 31  28 00 00 00
     30 00 00 00  00 00 00 00  00 01 00 00  00 00 00 00
@@ -189,8 +190,8 @@ fn reference_files() -> Vec<Trial> {
     files.into_iter().map(test).collect()
 }
 
-/// Files of other releases of ExecuTorch, and of one beside an older `flatbuffers`: `dump` reproduces them, every byte is explained, and
-/// the findings of `check` are snapshots, since the runtime of today rejects some.
+/// Files of other releases of ExecuTorch, and of one beside an older `flatbuffers`: `dump` reproduces them, every byte
+/// is explained, and the findings of `check` are snapshots, since the runtime of today rejects some.
 fn releases() -> Vec<Trial> {
     let folder = upstream_folder().join("releases");
     let files = files_below(&folder, &["pte", "ptd", "bpte"]);
@@ -246,7 +247,8 @@ fn reference_file(path: &Path) {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------- snapshots
+// --------------------------------------------------------------------------------------------------------------
+// snapshots
 
 /// Inputs with one error each, and snapshots of the messages. `warn_*` are assembled, with a warning.
 fn errors() -> Vec<Trial> {
@@ -285,8 +287,8 @@ fn annotate() -> Vec<Trial> {
     inputs("tests/golden/snapshots/annotate").into_iter().map(test).collect()
 }
 
-/// The findings of `check`: of `examples/malformed`, each named by the rule that its first line names, of the sources below
-/// `snapshots/check`, and of files that no source becomes.
+/// The findings of `check`: of `examples/malformed`, each named by the rule that its first line names, of the sources
+/// below `snapshots/check`, and of files that no source becomes.
 fn check() -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |rule: &str, name: &str, run: Box<dyn FnOnce() -> Run + Send>| {
@@ -354,7 +356,8 @@ fn commands() -> Vec<Trial> {
     inputs("tests/golden/snapshots/commands").into_iter().map(test).collect()
 }
 
-// ------------------------------------------------------------------------------------------------------------- fuzz seeds
+// ------------------------------------------------------------------------------------------------------------- fuzz
+// seeds
 
 /// Seeds of the fuzzer, malformed files with different coverage, read as each of the formats.
 fn fuzz_seeds() -> Vec<Trial> {
@@ -372,10 +375,11 @@ fn fuzz_seeds() -> Vec<Trial> {
     seeds.into_iter().map(test).collect()
 }
 
-// --------------------------------------------------------------------------------------------------------- completeness
+// ---------------------------------------------------------------------------------------------------------
+// completeness
 
-/// Rules without a case here: those of operators, data flow and unreadable data are tested by the unit tests of `check`. A rule with a case
-/// must not be in the list.
+/// Rules without a case here: those of operators, data flow and unreadable data are tested by the unit tests of
+/// `check`. A rule with a case must not be in the list.
 const TESTED_IN_SRC: [RuleId; 28] = [
     RuleId::T_42,
     RuleId::O_3,

@@ -1,8 +1,10 @@
-//! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first line; no command
-//! panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`; with `--ignored`, the real runtime
-//! answers as in the first line (`BLESS=1 cargo test --test cases malformed:: -- --ignored` writes its answers there).
+//! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first
+//! line; no command panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`;
+//! with `--ignored`, the real runtime answers as in the first line (`BLESS=1 cargo test --test cases malformed:: --
+//! --ignored` writes its answers there).
 //!
-//! `cargo test --test cases malformed::segment` runs those whose name contains the word. golden.rs has snapshots of the findings.
+//! `cargo test --test cases malformed::segment` runs those whose name contains the word. golden.rs has snapshots of the
+//! findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -164,8 +166,8 @@ fn every_defect_is_unique() {
     }
 }
 
-/// `check --runtime` has an error for each release whose recorded answer to the example is a crash, or that never answers; also under the
-/// conditions of a security example.
+/// `check --runtime` has an error for each release whose recorded answer to the example is a crash, or that never
+/// answers; also under the conditions of a security example.
 fn releases_that_do_not_survive_it_are_refused(example: &Example, files: &[(String, Vec<u8>)]) {
     let is_security = malformed::is_security(&example.path);
     let affected = if is_security { Security::read(&example.name, &example.text).affected } else { Vec::new() };
@@ -234,7 +236,8 @@ fn runs(folder: &Folder, arguments: &[&str]) -> Done {
     done
 }
 
-/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files, and describes their payloads.
+/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files, and describes their
+/// payloads.
 fn commands_do_not_panic(example: &Example) {
     let folder = Folder::new(&[]);
     let target = if example.is_bundle() { "model.bpte" } else { "model.pte" };
@@ -274,7 +277,8 @@ fn file(assembly: &Assembly, name: &str) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// `dump` of the files assembles to the same bytes. A snapshot has the reason for files that `dump` cannot read or reproduce.
+/// `dump` of the files assembles to the same bytes. A snapshot has the reason for files that `dump` cannot read or
+/// reproduce.
 fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)]) {
     let mut differences = String::new();
     for (name, bytes) in files {
@@ -303,7 +307,8 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
     snapshot::check(&format!("malformed/{}.txt", example.name), &differences);
 }
 
-// ------------------------------------------------------------------------------------------------------- the real runtime
+// ------------------------------------------------------------------------------------------------------- the real
+// runtime
 
 static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
 
@@ -340,8 +345,8 @@ fn in_the_real_runtime(example: &Example) {
     }
 }
 
-/// First error of the runtime when all methods that it lists (by default those of the source) are loaded and executed. Inputs are those of
-/// the program before the overrides; tensors are zeros.
+/// First error of the runtime when all methods that it lists (by default those of the source) are loaded and executed.
+/// Inputs are those of the program before the overrides; tensors are zeros.
 fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[ExecutionPlan]) -> Result<String, String> {
     let ask = |script: &str| -> Result<Option<Vec<String>>, String> {
         let ended = runner::start(runner, pte, ptds, mode, script)?;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the steps of action.yml on two commits of a sample repository, with a stand-in for `gh` that records what it is called with.
+# Runs the steps of action.yml on two commits of a sample repository, with a stand-in for `gh` that records what it is
+# called with.
 #
 #   tests/release/action.sh ARCHIVES    ARCHIVES has what tools/release/archive.sh writes for this machine
 set -euo pipefail
@@ -44,7 +45,8 @@ exit "${GH_STATUS:-0}"
 GH
 chmod +x "$work/bin/gh"
 
-# A repository with two commits: a program changes, one is added, one removed, one stays; the YAML of one reads a file outside.
+# A repository with two commits: a program changes, one is added, one removed, one stays; the YAML of one reads a file
+# outside.
 program() {
   printf 'methods: {forward: {values: {x: {tensor: float32, sizes: [%s]}, y: {tensor: float32, sizes: [%s]}}, inputs: [x], outputs: [y], instructions: [{kernel: "aten::%s.out", args: [x], out: y}]}}\n' "$1" "$1" "$2"
 }

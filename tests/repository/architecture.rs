@@ -1,12 +1,13 @@
-//! Floors of the crates, and layers of the modules inside them: a module depends only on modules of lower layers, and files have no cyclic
-//! dependencies.
+//! Floors of the crates, and layers of the modules inside them: a module depends only on modules of lower layers, and
+//! files have no cyclic dependencies.
 //!
-//! A dependency is a path in the code, in a `use`, an expression or the body of a macro, that leads to another file: it begins with
-//! `crate`, `self`, `super`, a child module or an imported name. Comments and strings are ignored, and for cycles `#[cfg(test)]` modules. A
-//! name that a module re-exports from its children counts for the file that defines it. Constructs that hide dependencies are violations.
+//! A dependency is a path in the code, in a `use`, an expression or the body of a macro, that leads to another file: it
+//! begins with `crate`, `self`, `super`, a child module or an imported name. Comments and strings are ignored, and for
+//! cycles `#[cfg(test)]` modules. A name that a module re-exports from its children counts for the file that defines
+//! it. Constructs that hide dependencies are violations.
 //!
-//! Known limits: a name without `::` is not a path, so a module that re-exports a name of its children and uses it, too, has no dependency
-//! on them; macros that expand to paths of other modules count where they are defined.
+//! Known limits: a name without `::` is not a path, so a module that re-exports a name of its children and uses it,
+//! too, has no dependency on them; macros that expand to paths of other modules count where they are defined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,8 +39,8 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-releases", 0),
 ];
 
-/// Modules of a crate with their layers, and modules of the same layer that they may depend on. The files of modules that are not in the
-/// table are only checked for cyclic dependencies.
+/// Modules of a crate with their layers, and modules of the same layer that they may depend on. The files of modules
+/// that are not in the table are only checked for cyclic dependencies.
 type Layers = &'static [(&'static str, u32, &'static [&'static str])];
 
 const LAYERS: &[(&str, Layers)] = &[
@@ -226,7 +227,8 @@ impl Scanner {
         }
     }
 
-    /// Scans the rest of a path; returns the index of the token after it. `public`: it is part of a `use`, or of a `pub use`.
+    /// Scans the rest of a path; returns the index of the token after it. `public`: it is part of a `use`, or of a `pub
+    /// use`.
     fn path(
         &mut self,
         tokens: &[TokenTree],
@@ -316,7 +318,8 @@ impl Scanner {
     }
 }
 
-/// Path that begins with `crate` in place of `self` and `super`; other paths are unchanged. `None` above the root of the crate.
+/// Path that begins with `crate` in place of `self` and `super`; other paths are unchanged. `None` above the root of
+/// the crate.
 fn without_super(scope: &[String], names: &[String]) -> Option<Vec<String>> {
     if !matches!(names[0].as_str(), "self" | "super") {
         return Some(names.to_vec());
@@ -714,7 +717,8 @@ fn modules_depend_on_lower_layers() {
 
 #[test]
 fn dependencies_are_acyclic() {
-    // The scanner finds dependencies: in a `use`, in an expression, after a `#[cfg(test)]` module, by an imported module, by a re-export.
+    // The scanner finds dependencies: in a `use`, in an expression, after a `#[cfg(test)]` module, by an imported
+    // module, by a re-export.
     for (name, from, to) in [
         ("pte-model", "reader/program.rs", "format/program.rs"),
         ("pte-check", "semantics/mod.rs", "semantics/paths.rs"),

@@ -61,8 +61,8 @@ fn sections(line: &str) -> impl Iterator<Item = &str> {
     line.split("docs/format.md, \"").skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// Rule ids in a line: a capital letter, a hyphen, a number; another capital letter may precede the number (`P-K3`), one of
-/// `a` to `d` may follow it (`I-7b`).
+/// Rule ids in a line: a capital letter, a hyphen, a number; another capital letter may precede the number (`P-K3`),
+/// one of `a` to `d` may follow it (`I-7b`).
 fn ids(line: &str) -> impl Iterator<Item = &str> {
     let words = line.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_'));
     words.filter(|word| {
@@ -74,8 +74,8 @@ fn ids(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Ids of the rules of `check`, in crates/pte-check/rules.md, of the facts of docs/format.md, `- **W-6** ...`, and of the codes of
-/// diagnostics.
+/// Ids of the rules of `check`, in crates/pte-check/rules.md, of the facts of docs/format.md, `- **W-6** ...`, and of
+/// the codes of diagnostics.
 fn defined() -> BTreeSet<String> {
     let format = page("format.md");
     let facts = format.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));

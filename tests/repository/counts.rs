@@ -1,5 +1,6 @@
-//! Counts in prose: a page does not state how many sources, rules or operators the repository has, because no test would hold the number.
-//! Tables that tests write may state it, and pages of measurements state numbers of the measured things.
+//! Counts in prose: a page does not state how many sources, rules or operators the repository has, because no test
+//! would hold the number. Tables that tests write may state it, and pages of measurements state numbers of the measured
+//! things.
 
 use super::docs::pages;
 use crate::support::root;
@@ -22,7 +23,8 @@ fn is_count(word: &str) -> bool {
         || NUMBERS.split(' ').any(|n| n == word)
 }
 
-/// Returns the counts outside of code blocks and of what tests write, with at most one word between the number and the noun.
+/// Returns the counts outside of code blocks and of what tests write, with at most one word between the number and the
+/// noun.
 fn counts(page: &str) -> Vec<String> {
     let before_table = |part: &str| part.split_once("<!-- ").map_or(part.len(), |(before, _)| before.len());
     let page: String = page.split("<!-- end -->").map(|part| &part[..before_table(part)]).collect();

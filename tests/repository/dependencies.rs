@@ -6,8 +6,8 @@ use pretty_assertions::assert_eq;
 
 use crate::support::{files_below, root};
 
-/// Rows of docs/library.md are the dependencies of the library and of the crates, in alphabetical order, with the crates that use them; the purposes of
-/// optional ones begin with their feature.
+/// Rows of docs/library.md are the dependencies of the library and of the crates, in alphabetical order, with the
+/// crates that use them; the purposes of optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
     let manifests = files_below(&root().join("crates"), &["toml"]);

@@ -1,8 +1,9 @@
-//! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs, here or in
-//! `.ci/run`, generated tables are up to date (`BLESS=1 cargo test --test repository docs::` updates them). guide.rs runs the blocks of
-//! docs/guide/.
+//! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs,
+//! here or in `.ci/run`, generated tables are up to date (`BLESS=1 cargo test --test repository docs::` updates them).
+//! guide.rs runs the blocks of docs/guide/.
 //!
-//! The Rust block of docs/library.md is a documentation test of src/lib.rs; tests/cases/conformance.rs runs the examples in the real runtime.
+//! The Rust block of docs/library.md is a documentation test of src/lib.rs; tests/cases/conformance.rs runs the
+//! examples in the real runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -96,7 +97,8 @@ fn every_command_runs() {
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 
-/// Returns true for a command that `.ci/run` runs, alone or as a part of another command. Environment variables and comments are ignored.
+/// Returns true for a command that `.ci/run` runs, alone or as a part of another command. Environment variables and
+/// comments are ignored.
 fn is_run_by_ci(line: &str) -> bool {
     let command = line.split(" #").next().unwrap().trim();
     let (assignments, command) = command.split_at(command.find("cargo ").unwrap_or(0));
@@ -386,8 +388,8 @@ fn the_limits_are_up_to_date() {
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository limits");
 }
 
-/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/suite/cli.rs and
-/// tests/suite/reduce.rs have the messages.
+/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them:
+/// tests/suite/cli.rs and tests/suite/reduce.rs have the messages.
 const CODES_OF_COMMANDS: [(Code, &str); 2] = [
     (Code::UnmetRequest, "the YAML does not reproduce the file byte for byte"),
     (Code::OperatorList, "line 1: unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
@@ -405,8 +407,8 @@ fn messages(source: Model) -> Vec<Diagnostic> {
     }
 }
 
-/// The codes with their shortest message in the sources of `tests/golden/snapshots/errors`, and in what no source has: options and calls
-/// of the library.
+/// The codes with their shortest message in the sources of `tests/golden/snapshots/errors`, and in what no source has:
+/// options and calls of the library.
 fn messages_by_code() -> BTreeMap<Code, String> {
     let sources: Vec<PathBuf> = sections::errors().into_iter().map(|case| case.input).collect();
     let mut found: Vec<Diagnostic> = sources
@@ -426,10 +428,11 @@ fn messages_by_code() -> BTreeMap<Code, String> {
     let mut shortest: BTreeMap<Code, String> =
         CODES_OF_COMMANDS.map(|(code, message)| (code, message.to_owned())).into();
     for diagnostic in found {
-        let mut message = diagnostic.message.replace(&here, "");
+        let mut message = diagnostic.message;
         for folder in sources.iter().filter_map(|path| path.parent()) {
             message = message.replace(&format!("{}/", folder.display()), "");
         }
+        let message = message.replace(&here, "");
         let known = shortest.entry(diagnostic.code).or_insert_with(|| message.clone());
         if (message.len(), &message) < (known.len(), known) {
             *known = message;

@@ -1,5 +1,6 @@
-//! docs/guide/: the `sh` blocks of a page run in sequence, as a reader runs them, in a folder of their own that has `examples/` only. A `text`
-//! block directly after one is what it prints on both streams; `BLESS=1 cargo test --test repository guide::` writes it.
+//! docs/guide/: the `sh` blocks of a page run in sequence, as a reader runs them, in a folder of their own that has
+//! `examples/` only. A `text` block directly after one is what it prints on both streams; `BLESS=1 cargo test --test
+//! repository guide::` writes it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +8,16 @@ use std::process::Command;
 use crate::docs::copy;
 use crate::support::{files_below, root, snapshot};
 
-/// Pages whose commands need a runtime: the environment variable `PTE_EMIT_RUNNER` is the command of its runner (docs/runners.md).
+/// Pages whose commands need a runtime: the environment variable `PTE_EMIT_RUNNER` is the command of its runner
+/// (docs/runners.md).
 const WITH_RUNTIME: [&str; 1] = ["expected-outputs.md"];
 
 pub fn folder() -> PathBuf {
     root().join("docs/guide")
 }
 
-/// Returns the page with what `run` returns for each `sh` block in the `text` block directly after it, and the number of these.
+/// Returns the page with what `run` returns for each `sh` block in the `text` block directly after it, and the number
+/// of these.
 fn with_outputs(page: &str, mut run: impl FnMut(&str) -> String) -> (String, u32) {
     let (mut updated, mut rest, mut outputs) = (String::new(), page, 0);
     while let Some((before, after)) = rest.split_once("```sh\n") {

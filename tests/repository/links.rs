@@ -1,5 +1,6 @@
-//! Links between the pages of the repository: each file exists, each anchor is a heading of its page, as GitHub names it; docs/SUMMARY.md, the
-//! contents of the book, has every page of docs/ once. `.ci/book` checks the links of the book that is built.
+//! Links between the pages of the repository: each file exists, each anchor is a heading of its page, as GitHub names
+//! it; docs/SUMMARY.md, the contents of the book, has every page of docs/ once. `.ci/book` checks the links of the book
+//! that is built.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ fn links(page: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Names of the headings of a page: in lower case, with `-` for spaces and without punctuation, and a number after a name that repeats.
+/// Names of the headings of a page: in lower case, with `-` for spaces and without punctuation, and a number after a
+/// name that repeats.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut repeated: BTreeMap<String, u32> = BTreeMap::new();
     let headings = prose(page).filter_map(|(_, line)| {

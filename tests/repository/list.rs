@@ -1,7 +1,7 @@
 //! List of the public API, from the sources: the items that src/lib.rs makes public, with their signatures.
 //!
-//! What a macro declares is listed as the rows of the macro. Known limits: names are looked up by their last segment, so two types of
-//! one name cannot both be public; methods that a macro declares are not listed.
+//! What a macro declares is listed as the rows of the macro. Known limits: names are looked up by their last segment,
+//! so two types of one name cannot both be public; methods that a macro declares are not listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -259,8 +259,8 @@ fn row(call: &syn::ItemMacro, name: &str) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Returns the rows of a macro as lines, so that two new rows are two lines of a review: a row ends with `,`, `;` or braces, or with a string
-/// before another kind of token.
+/// Returns the rows of a macro as lines, so that two new rows are two lines of a review: a row ends with `,`, `;` or
+/// braces, or with a string before another kind of token.
 fn separate(tokens: Vec<TokenTree>) -> Vec<String> {
     let is_text = |token: &TokenTree| matches!(token, TokenTree::Literal(text) if text.to_string().starts_with('"'));
     let (mut lines, mut row) = (Vec::new(), TokenStream::new());

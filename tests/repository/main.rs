@@ -1,5 +1,5 @@
-//! Tests of the repository: layers of the code, the list of the public API, commands, tables and links of the documentation,
-//! citations, output.
+//! Tests of the repository: layers of the code, the list of the public API, commands, tables and links of the
+//! documentation, citations, output.
 
 #[path = "../support/mod.rs"]
 mod support;

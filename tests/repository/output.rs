@@ -1,4 +1,5 @@
-//! The library writes to no stream and reads no environment: what it says is in results. The command line and tests are excepted.
+//! The library writes to no stream and reads no environment: what it says is in results. The command line and tests are
+//! excepted.
 
 use crate::support::root;
 

@@ -1,8 +1,9 @@
-//! Every public item of the library is used in an example: a Rust block of the documentation or of docs/, or examples/library.rs.
+//! Every public item of the library is used in an example: a Rust block of the documentation or of docs/, or
+//! examples/library.rs.
 //!
-//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its
-//! name outside of `use`: the public name, or the one in its crate. A type is also used if its documentation links to an item with an
-//! example, or the reverse. A method is used if an example of its type calls it.
+//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an
+//! example contains its name outside of `use`: the public name, or the one in its crate. A type is also used if its
+//! documentation links to an item with an example, or the reverse. A method is used if an example of its type calls it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,7 +92,8 @@ fn reexports(file: &str) -> Vec<(String, String, String)> {
     names
 }
 
-/// The names that src/lib.rs re-exports, each with the prefix of the files that may declare it, and the name in these files if it differs.
+/// The names that src/lib.rs re-exports, each with the prefix of the files that may declare it, and the name in these
+/// files if it differs.
 fn public_names() -> Vec<(String, String, String)> {
     let program = reexports("crates/pte-model/src/program/mod.rs");
     let mut names = vec![];
@@ -284,7 +286,8 @@ fn every_public_item_is_used_in_an_example() {
     assert_eq!(unused, Vec::<&str>::new(), "items without an example");
 }
 
-/// tests/golden/public-api.txt is the public API, so that a review of a change sees what it does to users of the library.
+/// tests/golden/public-api.txt is the public API, so that a review of a change sees what it does to users of the
+/// library.
 #[test]
 fn the_list_of_the_public_api_is_up_to_date() {
     let list = Sources::read(root(), &source_files()).list();

@@ -1,4 +1,5 @@
-//! What a release states in several files: versions, the address of the repository, the promises of SECURITY.md and where they are held.
+//! What a release states in several files: versions, the address of the repository, the promises of SECURITY.md and
+//! where they are held.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,12 +1,14 @@
-//! docs/security.md: the table is that of the first lines of `examples/malformed/security/` (`BLESS=1 cargo test --test repository security::`
-//! writes it), and a finding or commit is either in the table or in the list of those that a file does not reach.
+//! docs/security.md: the table is that of the first lines of `examples/malformed/security/` (`BLESS=1 cargo test --test
+//! repository security::` writes it), and a finding or commit is either in the table or in the list of those that a
+//! file does not reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::malformed::{self, CONDITIONS, FirstLine, NO_RULE, Security};
 use crate::support::{root, snapshot};
 
-/// Findings of the report of the audit, and advisories; the numbers of the report end at 42, a commit names another one.
+/// Findings of the report of the audit, and advisories; the numbers of the report end at 42, a commit names another
+/// one.
 const FINDINGS: std::ops::RangeInclusive<u32> = 1..=42;
 const MORE: [&str; 8] = [
     "TOB-EXECUTORCH-44",

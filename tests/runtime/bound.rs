@@ -1,7 +1,8 @@
-//! `pte-emit bound` in the real runtime: the program before and after computes the same, to the bit, of inputs within the new bounds.
+//! `pte-emit bound` in the real runtime: the program before and after computes the same, to the bit, of inputs within
+//! the new bounds.
 //!
-//! The runtime is downloaded: `cargo test --test runtime bound:: -- --ignored`. `PTE_EMIT_BOUNDS` is a folder with more exports in the form of
-//! tests/golden/upstream/bounds.
+//! The runtime is downloaded: `cargo test --test runtime bound:: -- --ignored`. `PTE_EMIT_BOUNDS` is a folder with more
+//! exports in the form of tests/golden/upstream/bounds.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,8 @@ fn tensor(tensor: &Tensor, sizes: Vec<i32>, random: &mut Random) -> Option<TestD
     Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: Blob::bytes(data?.concat()) })
 }
 
-/// Inputs within the bounds of a method; the dimensions that changed are smaller by a scale. `None` for an input of another kind.
+/// Inputs within the bounds of a method; the dimensions that changed are smaller by a scale. `None` for an input of
+/// another kind.
 fn inputs(old: &ExecutionPlan, new: &ExecutionPlan, scale: f64, random: &mut Random) -> Option<Vec<TestData>> {
     let both = old.inputs.iter().flatten().zip(new.inputs.iter().flatten());
     let input = both.map(|(old_id, new_id)| match (old.value(*old_id)?, new.value(*new_id)?) {
@@ -113,7 +115,8 @@ fn compare(
             }
             script += "execute\noutputs\n";
         }
-        // A kernel may abort for sizes that are not those of the other arguments; an execution that fails leaves outputs of the largest sizes.
+        // A kernel may abort for sizes that are not those of the other arguments; an execution that fails leaves
+        // outputs of the largest sizes.
         let Ok(before) = answers(runner, assemblies[0], &script) else { continue };
         if before.iter().any(|answer| answer.starts_with("execute error") || answer.starts_with("input error")) {
             continue;

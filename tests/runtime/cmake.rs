@@ -1,5 +1,5 @@
-//! examples/firmware, and the CMake functions of cmake/PteEmit.cmake: with Make and Ninja, with the real runtime, and for Cortex-M. The tests
-//! need `cmake`, `ninja`, `make`, `gcc`, `g++` and `arm-none-eabi-gcc`.
+//! examples/firmware, and the CMake functions of cmake/PteEmit.cmake: with Make and Ninja, with the real runtime, and
+//! for Cortex-M. The tests need `cmake`, `ninja`, `make`, `gcc`, `g++` and `arm-none-eabi-gcc`.
 
 use std::collections::BTreeMap;
 use std::fs;

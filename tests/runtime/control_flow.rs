@@ -1,9 +1,9 @@
-//! Memory plans of random programs with many branches and loops, in the real runtime: with the minimal planner, and after `optimize`, the
-//! outputs have the same bits as without any sharing of memory. With the exporter's algorithms they have them, or `check` reports the plan
-//!
+//! Memory plans of random programs with many branches and loops, in the real runtime: with the minimal planner, and
+//! after `optimize`, the outputs have the same bits as without any sharing of memory. With the exporter's algorithms
+//! they have them, or `check` reports the plan.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test runtime control_flow:: -- --ignored --nocapture`.
-//! `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime control_flow:: -- --ignored
+//! --nocapture`. `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
 
 use pte_emit::program::{EValue, Memory, MemoryPlanner, Program};
 use pte_emit::{Assembly, Options, Resolved, check::CheckOptions, edit::OptimizeOptions};

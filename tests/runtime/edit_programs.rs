@@ -1,9 +1,10 @@
-//! Edited programs in the real runtime: every method of a merged, extracted, renamed or stripped program has the outputs that it had before,
-//! bit by bit, in two executions.
+//! Edited programs in the real runtime: every method of a merged, extracted, renamed or stripped program has the
+//! outputs that it had before, bit by bit, in two executions.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test runtime edit_programs:: -- --ignored`. `PTE_EMIT_EDIT_PROGRAMS` is the
-//! number of random programs; `PTE_EMIT_EDITS_SEED` and `PTE_EMIT_EDITS_COUNT` choose those of which every edit is compared;
-//! `PTE_EMIT_EDIT_FOLDERS` has folders of programs to merge, separated by colons.
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime edit_programs:: -- --ignored`.
+//! `PTE_EMIT_EDIT_PROGRAMS` is the number of random programs; `PTE_EMIT_EDITS_SEED` and `PTE_EMIT_EDITS_COUNT` choose
+//! those of which every edit is compared; `PTE_EMIT_EDIT_FOLDERS` has folders of programs to merge, separated by
+//! colons.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -198,7 +199,8 @@ fn edited(model: &Model, folder: &Path) -> Vec<(&'static str, Assembly)> {
     ]
 }
 
-/// Random programs with what exporters do not write: state through views, constants as outputs, values with two kinds of writers.
+/// Random programs with what exporters do not write: state through views, constants as outputs, values with two kinds
+/// of writers.
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime edit_programs:: -- --ignored`"]
 fn edits_keep_the_outputs_of_several_executions() {

@@ -1,9 +1,11 @@
-//! Evaluation of calls on constants against the real ExecuTorch runtime: random calls of every operator with an evaluation, of all element
-//! types, with NaN, infinities, negative zeros and extreme integers, empty and broadcast tensors, in several orders of memory. The outputs of
-//! a program with the call must be those of a program that has the computed bytes as constants.
+//! Evaluation of calls on constants against the real ExecuTorch runtime: random calls of every operator with an
+//! evaluation, of all element types, with NaN, infinities, negative zeros and extreme integers, empty and broadcast
+//! tensors, in several orders of memory. The outputs of a program with the call must be those of a program that has the
+//! computed bytes as constants.
 //!
-//! Ignored by default, since it downloads the runtime. Variables of the environment: `PTE_EMIT_EVALUATIONS` is the number of random calls of
-//! each operator, `PTE_EMIT_EVALUATIONS_SEED` a seed (`fresh` for a random one), `PTE_EMIT_EVALUATIONS_OF` a part of the names of operators.
+//! Ignored by default, since it downloads the runtime. Variables of the environment: `PTE_EMIT_EVALUATIONS` is the
+//! number of random calls of each operator, `PTE_EMIT_EVALUATIONS_SEED` a seed (`fresh` for a random one),
+//! `PTE_EMIT_EVALUATIONS_OF` a part of the names of operators.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

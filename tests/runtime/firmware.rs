@@ -1,8 +1,9 @@
-//! Pools of `pte-emit firmware` against the real runtime: `firmware.cpp` takes memory in the order of ExecuTorch's runners, from pools of
-//! exactly the computed sizes.
+//! Pools of `pte-emit firmware` against the real runtime: `firmware.cpp` takes memory in the order of ExecuTorch's
+//! runners, from pools of exactly the computed sizes.
 //!
-//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime firmware:: -- --ignored`. It takes all
-//! programs that ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`, in the 64-bit build.
+//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime firmware:: --
+//! --ignored`. It takes all programs that ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`,
+//! in the 64-bit build.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

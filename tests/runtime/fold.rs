@@ -1,9 +1,10 @@
-//! Folding of constants in the real ExecuTorch runtime: programs before and after have the same outputs, bit for bit, and need no more
-//! memory.
+//! Folding of constants in the real ExecuTorch runtime: programs before and after have the same outputs, bit for bit,
+//! and need no more memory.
 //!
-//! Ignored by default, since it downloads the runtime. `PTE_EMIT_FOLD_FILES` is a folder whose files `NAME/model.pte` are folded in place of
-//! those of the repository; the planned memory is then compared with that of `NAME/const_prop.pte` if it exists. `PTE_EMIT_FOLD_OF` is a part
-//! of the names, `PTE_EMIT_FOLD_GROWTH` the number of bytes by which a file may grow.
+//! Ignored by default, since it downloads the runtime. `PTE_EMIT_FOLD_FILES` is a folder whose files `NAME/model.pte`
+//! are folded in place of those of the repository; the planned memory is then compared with that of
+//! `NAME/const_prop.pte` if it exists. `PTE_EMIT_FOLD_OF` is a part of the names, `PTE_EMIT_FOLD_GROWTH` the number of
+//! bytes by which a file may grow.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Tests of `pte-emit generate`: its output is the same for a seed, valid, and round-trips; the real runtime executes it (ignored: it
-//! downloads the runtime).
+//! Tests of `pte-emit generate`: its output is the same for a seed, valid, and round-trips; the real runtime executes
+//! it (ignored: it downloads the runtime).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -166,7 +166,8 @@ fn the_runtime_executes_programs() {
             files.push((format!("{} seed {seed} number {index}", operator.0), bytes));
         }
     }
-    // A result whose size depends on data may be empty, and later kernels may abort for it (docs/check.md, "The boundary").
+    // A result whose size depends on data may be empty, and later kernels may abort for it (docs/check.md, "The
+    // boundary").
     let has_known_sizes = |(name, _): &KnownOperator| pte_operators::facts(name).data_dependent.is_none();
     let operators: Vec<KnownOperator> = operators.into_iter().filter(has_known_sizes).collect();
     for index in 0..CHAINS {

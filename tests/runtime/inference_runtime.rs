@@ -1,9 +1,10 @@
-//! Inference against the real ExecuTorch runtime: calls that torch accepts (`crates/pte-operators/tests/inference/cases.txt`) are
-//! executed with outs that have the inferred properties, then with others. A kernel resizes its out, so that a static one of other
-//! sizes fails.
+//! Inference against the real ExecuTorch runtime: calls that torch accepts
+//! (`crates/pte-operators/tests/inference/cases.txt`) are executed with outs that have the inferred properties, then
+//! with others. A kernel resizes its out, so that a static one of other sizes fails.
 //!
-//! Ignored by default, since they download the runtime: `cargo test --test runtime inference_runtime:: -- --ignored --nocapture` prints what was
-//! executed and what the kernels do not implement; a part of a name in `PTE_EMIT_OPERATOR` selects operators.
+//! Ignored by default, since they download the runtime: `cargo test --test runtime inference_runtime:: -- --ignored
+//! --nocapture` prints what was executed and what the kernels do not implement; a part of a name in `PTE_EMIT_OPERATOR`
+//! selects operators.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -183,7 +184,8 @@ impl Method {
     }
 }
 
-/// Executes methods, each with a change of its outs, by a process for all; one that ends is started again with the next method.
+/// Executes methods, each with a change of its outs, by a process for all; one that ends is started again with the next
+/// method.
 fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
     let mut yaml = "methods:\n".to_owned();
     for (number, (method, _)) in methods.iter().enumerate() {
@@ -338,8 +340,9 @@ fn metas(results: &[ResultMeta]) -> Vec<Option<TensorMeta>> {
     metas
 }
 
-/// Calls `visit` with the cases of each operator of the default runtime whose results are inferred, executed with the inferred outs; and
-/// with the number of those that are not inferred. `sample`: one case of those that differ in sizes only, in contiguous order.
+/// Calls `visit` with the cases of each operator of the default runtime whose results are inferred, executed with the
+/// inferred outs; and with the number of those that are not inferred. `sample`: one case of those that differ in sizes
+/// only, in contiguous order.
 fn each_operator(sample: bool, mut visit: impl FnMut(&str, &[Run<'_, '_>], usize)) {
     let file = cases::file();
     let selected = std::env::var("PTE_EMIT_OPERATOR").unwrap_or_default();
@@ -383,8 +386,8 @@ fn with_type(at: impl Fn(usize) -> bool + 'static, scalar_type: ScalarType) -> C
     })
 }
 
-/// Changes of outs with which a call may execute that fails with the inferred ones, each with the property that it changes. `types`: also
-/// other element types.
+/// Changes of outs with which a call may execute that fails with the inferred ones, each with the property that it
+/// changes. `types`: also other element types.
 fn other_outs(run: &Run<'_, '_>, types: bool) -> Vec<(&'static str, Change)> {
     let mut changes: Vec<(&str, Change)> = Vec::new();
     let outs: Vec<(usize, &TensorMeta)> =
@@ -428,7 +431,8 @@ fn other_outs(run: &Run<'_, '_>, types: bool) -> Vec<(&'static str, Change)> {
     changes
 }
 
-/// Operators of which some calls execute with other outs than the inferred ones only: a property of these outs, and why torch infers another.
+/// Operators of which some calls execute with other outs than the inferred ones only: a property of these outs, and why
+/// torch infers another.
 const OTHER_OUTS: &[(&str, &[&str], &str)] = &[
     (
         "dim_order",
@@ -488,8 +492,8 @@ const NOT_IMPLEMENTED: &[(&str, &str)] = &[
     ("quantized_decomposed::quantize_per_tensor.Tensor_out", "the range of the only case exceeds uint8"),
 ];
 
-/// Operators of which some calls fail with any out although others with tensors of the same types are executed, and neither the order of
-/// memory nor a lack of elements explains it: what the kernel does not take.
+/// Operators of which some calls fail with any out although others with tensors of the same types are executed, and
+/// neither the order of memory nor a lack of elements explains it: what the kernel does not take.
 const PARTLY_IMPLEMENTED: &[(&str, &str)] = &[
     ("aten::_log_softmax.out", "`half_to_float`"),
     ("aten::_native_batch_norm_legit.out", "training"),
@@ -702,7 +706,8 @@ fn is_converted(result: &Value, other: &Value) -> bool {
     from.len() == to.len() && from.iter().zip(&to).all(same)
 }
 
-/// Operators whose kernels do not compare the type of the out with that of the result in some calls: they write numbers of the latter.
+/// Operators whose kernels do not compare the type of the out with that of the result in some calls: they write numbers
+/// of the latter.
 const UNCHECKED: &[&str] = &[
     "aten::cat.out",
     "aten::split_with_sizes_copy.out",
@@ -816,8 +821,8 @@ const FIXED: &[&str] = &[
     "quantized_decomposed::choose_qparams.Tensor_out",
 ];
 
-/// Operators whose kernels do not compare the rank of an out: they read sizes of the result beyond their end, so that the call fails, or leaves
-/// other sizes than those of the result, depending on what is there.
+/// Operators whose kernels do not compare the rank of an out: they read sizes of the result beyond their end, so that
+/// the call fails, or leaves other sizes than those of the result, depending on what is there.
 const ANY_RANK: &[&str] = &[
     "aten::view_as_real_copy.out",
     "quantized_decomposed::choose_qparams.Tensor_out",

@@ -1,9 +1,11 @@
-//! Fuzzer of kernel calls: random calls of every operator run through `check` and the real ExecuTorch runtime. `check` must reject all that
-//! crash the runtime; calls that crash with some inputs only are counted, since the contents of inputs are not known before.
+//! Fuzzer of kernel calls: random calls of every operator run through `check` and the real ExecuTorch runtime. `check`
+//! must reject all that crash the runtime; calls that crash with some inputs only are counted, since the contents of
+//! inputs are not known before.
 //!
-//! Runs a sample by default. Variables of the environment: `PTE_EMIT_CALLS` is the number of accepted calls of each operator (`all`: 2000),
-//! `PTE_EMIT_CALLS_SEED` a seed (`fresh` for a random one), `PTE_EMIT_CALLS_OF` a part of the names of operators, `PTE_EMIT_CALLS_LISTS` a
-//! folder for lists of crashing calls, and of rejected ones that execute. docs/mutants.md has the figures.
+//! Runs a sample by default. Variables of the environment: `PTE_EMIT_CALLS` is the number of accepted calls of each
+//! operator (`all`: 2000), `PTE_EMIT_CALLS_SEED` a seed (`fresh` for a random one), `PTE_EMIT_CALLS_OF` a part of the
+//! names of operators, `PTE_EMIT_CALLS_LISTS` a folder for lists of crashing calls, and of rejected ones that execute.
+//! docs/mutants.md has the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -266,7 +268,8 @@ const ELEMENT_TYPES: [&str; 29] = [
     "", "", "", "", "", "", "", "", "u16", "u32",
 ];
 
-/// Returns a call as a case of `tools/inference.py`: name, arguments, `->`, outs. `None` if it cannot be written as one.
+/// Returns a call as a case of `tools/inference.py`: name, arguments, `->`, outs. `None` if it cannot be written as
+/// one.
 fn text(call: &GeneratedCall, signature: &Signature) -> Option<String> {
     let element_type = |code: i64| {
         let name = ELEMENT_TYPES.get(usize::try_from(code).ok()?)?;

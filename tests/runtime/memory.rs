@@ -1,8 +1,8 @@
-//! `pte-emit memory` against the real runtime: sizes of the pools, what loading takes from the method allocator, and bytes of files in memory,
-//! to the byte; and the inputs and outputs that `inspect` prints against its `MethodMeta`.
+//! `pte-emit memory` against the real runtime: sizes of the pools, what loading takes from the method allocator, and
+//! bytes of files in memory, to the byte; and the inputs and outputs that `inspect` prints against its `MethodMeta`.
 //!
-//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime memory:: -- --ignored`. It takes all programs that
-//! ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`.
+//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime memory:: --
+//! --ignored`. It takes all programs that ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -154,8 +154,8 @@ fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> u
     compared
 }
 
-/// Loads all methods of a program. Returns the bytes of files in memory as long as the program, and the methods; `None` if the runtime rejects
-/// the program.
+/// Loads all methods of a program. Returns the bytes of files in memory as long as the program, and the methods; `None`
+/// if the runtime rejects the program.
 fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<(u64, Vec<Loaded>)> {
     let mut command = Command::new(judge);
     command.arg(pte);
@@ -242,7 +242,8 @@ fn the_runtime_takes_as_much() {
     println!("{methods} methods, {ends} inputs and outputs compared");
 }
 
-/// Calls a function with all programs that ExecuTorch wrote, those in the folder `PTE_EMIT_PROGRAMS`, and the examples; each with its `.ptd`.
+/// Calls a function with all programs that ExecuTorch wrote, those in the folder `PTE_EMIT_PROGRAMS`, and the examples;
+/// each with its `.ptd`.
 pub fn each_program(each: &mut dyn FnMut(&Path, Option<&Path>)) {
     let mut folders = vec![PathBuf::from("tests/golden/upstream")];
     folders.extend(std::env::var_os("PTE_EMIT_PROGRAMS").map(PathBuf::from));

@@ -1,8 +1,9 @@
-//! Methods in the real runtime with allocators, pools and buffers of exactly the computed sizes: they are loaded and executed, and fail with
-//! one byte less of each; and what the kernel of each operator takes from the temporary allocator.
+//! Methods in the real runtime with allocators, pools and buffers of exactly the computed sizes: they are loaded and
+//! executed, and fail with one byte less of each; and what the kernel of each operator takes from the temporary
+//! allocator.
 //!
-//! Ignored by default, since they download the runtime: `cargo test --test runtime memory_trials:: -- --ignored`. The first test takes the programs of
-//! `memory.rs`, also those in the folder `PTE_EMIT_PROGRAMS`.
+//! Ignored by default, since they download the runtime: `cargo test --test runtime memory_trials:: -- --ignored`. The
+//! first test takes the programs of `memory.rs`, also those in the folder `PTE_EMIT_PROGRAMS`.
 
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
@@ -24,8 +25,8 @@ use crate::support::{runner, sources};
 const CALLS: u64 = 8;
 const SEED: u64 = 31;
 
-/// What a trial of a method has: bytes of the method allocator, of the temporary allocator, of each pool, and of each output. `None` is as
-/// much as it takes, of an output that it has memory.
+/// What a trial of a method has: bytes of the method allocator, of the temporary allocator, of each pool, and of each
+/// output. `None` is as much as it takes, of an output that it has memory.
 struct Trial {
     method_allocator: Option<u64>,
     temporary_allocator: Option<u64>,

@@ -1,8 +1,10 @@
-//! Mutation tests of `check`: mutated files run through `check` and the real ExecuTorch runtime. `check` must reject all mutants that crash
-//! the runtime with full or minimal verification. Rejected mutants that run with an unchanged result are counted by rule.
+//! Mutation tests of `check`: mutated files run through `check` and the real ExecuTorch runtime. `check` must reject
+//! all mutants that crash the runtime with full or minimal verification. Rejected mutants that run with an unchanged
+//! result are counted by rule.
 //!
-//! Runs a sample by default, in about a minute. `PTE_EMIT_MUTANTS=all` runs all mutants, `PTE_EMIT_MUTANTS_OF` those of files whose name
-//! contains it, `PTE_EMIT_MUTANTS_LISTS` is a folder for lists of crashing mutants. docs/mutants.md has the figures.
+//! Runs a sample by default, in about a minute. `PTE_EMIT_MUTANTS=all` runs all mutants, `PTE_EMIT_MUTANTS_OF` those of
+//! files whose name contains it, `PTE_EMIT_MUTANTS_LISTS` is a folder for lists of crashing mutants. docs/mutants.md
+//! has the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,8 +29,8 @@ const LEVELS: [(&str, &str); 2] = [("full", "apart"), ("minimal", "apart")];
 /// Approximate number of mutants in a sample.
 const SAMPLE: usize = 24_000;
 
-/// Known crashes that `check` accepts: substring of the file name, substring of the kind of a changed byte, prefix of the outcome, reason. The
-/// number of these mutants is printed.
+/// Known crashes that `check` accepts: substring of the file name, substring of the kind of a changed byte, prefix of
+/// the outcome, reason. The number of these mutants is printed.
 const OPEN: &[(&str, &str, &str, &str)] = &[(
     "buffer_names",
     "Tensor vtable: allocation_info",
@@ -92,7 +94,8 @@ impl Random {
     }
 }
 
-/// All mutants of a file: every byte of the metadata in three ways; pseudorandom pairs of bytes, boundary values, copied ranges, truncations.
+/// All mutants of a file: every byte of the metadata in three ways; pseudorandom pairs of bytes, boundary values,
+/// copied ranges, truncations.
 fn mutations(bytes: &[u8], names: &[fields::Name], random: &mut Random) -> Vec<Mutation> {
     let offsets: Vec<usize> = (0..names.len()).filter(|at| names[*at].kind != fields::DATA).collect();
     let mut found = BTreeSet::new();
@@ -250,7 +253,8 @@ fn bases() -> Vec<Base> {
     bases
 }
 
-/// Outcome of each mutant in the runtime; the first one is that of the unmodified file. `order`: options about executions and methods.
+/// Outcome of each mutant in the runtime; the first one is that of the unmodified file. `order`: options about
+/// executions and methods.
 fn run_in_runtime(
     driver: &Path,
     base: &Base,

@@ -1,5 +1,6 @@
-//! A made-up release 1.6: flatc writes files with the schema of 1.5.1 and some additions. The golden files of tests/golden/next are these
-//! files, edits keep what they do not know, as flatc reads it, and the runtime of 1.5.1 does what `check` says.
+//! A made-up release 1.6: flatc writes files with the schema of 1.5.1 and some additions. The golden files of
+//! tests/golden/next are these files, edits keep what they do not know, as flatc reads it, and the runtime of 1.5.1
+//! does what `check` says.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

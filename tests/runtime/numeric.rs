@@ -1,5 +1,5 @@
-//! `diff --numeric` in the real runtime: a changed constant in a model of hundreds of instructions is found at the instruction that reads
-//! it, in kernels, in a loop, in a delegate, and with element types that ETDump does not have.
+//! `diff --numeric` in the real runtime: a changed constant in a model of hundreds of instructions is found at the
+//! instruction that reads it, in kernels, in a loop, in a delegate, and with element types that ETDump does not have.
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime numeric:: -- --ignored`.
 
@@ -100,7 +100,8 @@ fn loops_and_delegates_are_compared() {
     assert_eq!(differing, [0, 2], "the input is equal, the output differs: {values:?}");
 }
 
-/// Every example with equal sides is equal, whatever it contains: lists, scalars, states, several methods, external data.
+/// Every example with equal sides is equal, whatever it contains: lists, scalars, states, several methods, external
+/// data.
 #[test]
 #[ignore = "downloads the runtime"]
 fn examples_are_equal_to_themselves() {

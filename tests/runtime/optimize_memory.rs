@@ -1,9 +1,10 @@
-//! Programs with minimized memory ([`Resolved::minimize_memory`]), and optimized ones ([`Resolved::optimize`]): `check` accepts them, no method is larger, and in the real runtime their
-//! outputs have the same bits as before, in several executions one after the other.
+//! Programs with minimized memory ([`Resolved::minimize_memory`]), and optimized ones ([`Resolved::optimize`]): `check`
+//! accepts them, no method is larger, and in the real runtime their outputs have the same bits as before, in several
+//! executions one after the other.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --release --test runtime optimize_memory:: -- --ignored --nocapture`.
-//! `PTE_EMIT_MEMORY_SEED` and `PTE_EMIT_MEMORY_COUNT` choose the generated programs. `PTE_EMIT_MEMORY_FOLDER` is a folder with further
-//! programs. Each test prints a table of the planned memory.
+//! Ignored by default, since it downloads the runtime: `cargo test --release --test runtime optimize_memory:: --
+//! --ignored --nocapture`. `PTE_EMIT_MEMORY_SEED` and `PTE_EMIT_MEMORY_COUNT` choose the generated programs.
+//! `PTE_EMIT_MEMORY_FOLDER` is a folder with further programs. Each test prints a table of the planned memory.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,8 @@ impl Table {
         all
     }
 
-    /// Prints the rows, unless there are many, and their sums; returns the share of rows whose minimal plan is at most 2 % above the bound.
+    /// Prints the rows, unless there are many, and their sums; returns the share of rows whose minimal plan is at most
+    /// 2 % above the bound.
     fn print(&self) -> f64 {
         println!(
             "| program | exporter | greedy, reused and reordered | minimal | alive at once | minimal, reused | minimal, reused and reordered |"
@@ -85,8 +87,8 @@ impl Table {
     }
 }
 
-/// Returns the value of an input in the words of the runner: small numbers, which are indices, too. Truth values differ from execution to
-/// execution, and from input to input.
+/// Returns the value of an input in the words of the runner: small numbers, which are indices, too. Truth values differ
+/// from execution to execution, and from input to input.
 fn input(value: &EValue, number: u64, round: u64) -> Option<String> {
     let commas = |items: Vec<String>| if items.is_empty() { "-".to_owned() } else { items.join(",") };
     Some(match value {
@@ -136,7 +138,8 @@ pub fn script(program: &Program) -> Option<String> {
     Some(script)
 }
 
-/// Executes all methods of an assembly. Returns the answers without the outputs of executions that failed, which are not determined.
+/// Executes all methods of an assembly. Returns the answers without the outputs of executions that failed, which are
+/// not determined.
 pub fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     let (pte, ptds) = files::write(assembly, folder.path()).unwrap();
@@ -146,7 +149,8 @@ pub fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<S
         if answer.starts_with("load ") {
             has_failed = false;
         }
-        // Without its `.ptd`, a program fails for the first constant that it misses, which may be another one once it has fewer.
+        // Without its `.ptd`, a program fails for the first constant that it misses, which may be another one once it
+        // has fewer.
         if answer.starts_with("load error ") {
             answer.truncate("load error".len());
         }
@@ -179,8 +183,8 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
         .filter(|finding| ["X-4", "X-5", "X-6", "X-20", "X-25"].iter().any(|id| finding.contains(id)))
         .collect();
     assert!(new.len() <= old.len() || more.is_empty(), "{name}: {more:?}");
-    // The plan of the exporter may overwrite what is read later: then the outputs are not the same. tests/runtime/control_flow.rs compares
-    // those of such programs with the outputs of plans without shared memory.
+    // The plan of the exporter may overwrite what is read later: then the outputs are not the same.
+    // tests/runtime/control_flow.rs compares those of such programs with the outputs of plans without shared memory.
     let overwrites = |findings: &[String]| findings.iter().any(|finding| finding.contains("X-4"));
     if overwrites(&old) {
         assert!(!overwrites(&new), "{name}: {new:?}");

@@ -1,8 +1,8 @@
-//! Kernels of operators with [`one_order`](pte_operators::facts::Facts::one_order) reject calls whose tensors are in several orders of
-//! dimensions: random calls of all element types, of which some tensors get another order.
+//! Kernels of operators with [`one_order`](pte_operators::facts::Facts::one_order) reject calls whose tensors are in
+//! several orders of dimensions: random calls of all element types, of which some tensors get another order.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test runtime orders:: -- --ignored`. `PTE_EMIT_ORDERS_SEED` chooses
-//! the calls.
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime orders:: -- --ignored`.
+//! `PTE_EMIT_ORDERS_SEED` chooses the calls.
 
 use pte_emit::program::{DimOrder, EValue, Program};
 use pte_emit::{Options, Resolved};

@@ -1,8 +1,8 @@
-//! Structured mutants of programs, whatever their delegates: those that `check` accepts must not crash the real runtime. The mutants that it
-//! refuses although they run are counted by rule.
+//! Structured mutants of programs, whatever their delegates: those that `check` accepts must not crash the real
+//! runtime. The mutants that it refuses although they run are counted by rule.
 //!
-//! Unlike `mutants.rs`, which changes bytes, it changes values, instructions, lists and data by their meaning; unlike `xnnpack_mutants.rs`, it
-//! does not look into delegates.
+//! Unlike `mutants.rs`, which changes bytes, it changes values, instructions, lists and data by their meaning; unlike
+//! `xnnpack_mutants.rs`, it does not look into delegates.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -631,7 +631,8 @@ fn change_interface(method: &mut Tree, random: &mut Random) -> Option<String> {
     Some(format!("{name} = {items:?}"))
 }
 
-/// Programs of the repository and of the folder in `PTE_EMIT_PROGRAMS`, and the examples, with internal and with external weights.
+/// Programs of the repository and of the folder in `PTE_EMIT_PROGRAMS`, and the examples, with internal and with
+/// external weights.
 fn bases() -> Vec<Base> {
     let mut files = structured::programs();
     let examples = root().join("examples");

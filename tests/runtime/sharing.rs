@@ -1,9 +1,9 @@
-//! The table of operators that work in place (`sharing.table` of the release), measured with the real runtime: the calls of
-//! `crates/pte-operators/tests/inference/cases.txt` with an out in memory of its own, and in exactly the memory of each argument with its
-//! type and sizes. Works in place: all results are equal.
+//! The table of operators that work in place (`sharing.table` of the release), measured with the real runtime: the
+//! calls of `crates/pte-operators/tests/inference/cases.txt` with an out in memory of its own, and in exactly the
+//! memory of each argument with its type and sizes. Works in place: all results are equal.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test runtime sharing:: -- --ignored`. `BLESS=1` writes the table; a
-//! part of a name in `PTE_EMIT_OPERATOR` prints the measurement of some operators.
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime sharing:: -- --ignored`. `BLESS=1`
+//! writes the table; a part of a name in `PTE_EMIT_OPERATOR` prints the measurement of some operators.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -90,7 +90,8 @@ struct Method {
     read: Vec<(usize, usize)>,
 }
 
-/// Bytes of an input: numbers that differ, also from those of inputs with another `salt`, in which indices are within the bounds.
+/// Bytes of an input: numbers that differ, also from those of inputs with another `salt`, in which indices are within
+/// the bounds.
 fn fill(name: &str, tensor: &TensorMeta, salt: i64) -> Vec<u8> {
     let is_index = name.contains("ind") || name.contains("zero_point");
     let count: i64 = tensor.sizes.iter().map(|dim| dim.size).product();
@@ -263,7 +264,8 @@ impl Method {
         })
     }
 
-    /// Returns the plans in which a written tensor is in exactly the memory of a read one, with the position of the latter.
+    /// Returns the plans in which a written tensor is in exactly the memory of a read one, with the position of the
+    /// latter.
     fn shared(&self) -> Vec<(usize, ExecutionPlan)> {
         let values = self.plan.values.as_deref().unwrap();
         let mut plans = Vec::new();

@@ -1,8 +1,8 @@
 //! Element types that kernels take, measured: calls are executed with all element types in all places, and
 //! `types.table` of the release must be what is executed.
 //!
-//! A sample of the operators by default; `PTE_EMIT_TYPES=all` measures all, `PTE_EMIT_OPERATOR` those whose name contains it, and
-//! `BLESS=1` writes what was measured into the table.
+//! A sample of the operators by default; `PTE_EMIT_TYPES=all` measures all, `PTE_EMIT_OPERATOR` those whose name
+//! contains it, and `BLESS=1` writes what was measured into the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,8 +26,8 @@ const COUNT: i8 = 30;
 /// The type that the tensors of a file have before they are changed; another one, to find the byte that states it.
 const PLAIN: (i8, i8) = (6, 7);
 
-/// Number of calls of an operator that differ in more than element types, of which all places are varied; and of those with the same places
-/// of which the places are varied from each executed combination of types.
+/// Number of calls of an operator that differ in more than element types, of which all places are varied; and of those
+/// with the same places of which the places are varied from each executed combination of types.
 const CALLS: usize = 9;
 const EXPANDED: usize = 2;
 
@@ -285,7 +285,8 @@ fn infer(name: &str, call: &Call<'_>) -> Option<Vec<ResultMeta>> {
     }
 }
 
-/// Returns a method whose call is not checked when it is assembled: the outs are declared, and the arguments are those of the stack.
+/// Returns a method whose call is not checked when it is assembled: the outs are declared, and the arguments are those
+/// of the stack.
 pub fn unchecked(method: &Method, signature: &Signature, given: usize, results: &[ResultMeta]) -> String {
     let Some((head, tail)) = method.yaml.split_once("], out: ") else { return method.yaml.clone() };
     let outs = tail.trim_end().trim_end_matches('}').trim_matches(['[', ']']);
@@ -355,9 +356,11 @@ type OutTypes = (usize, i8, Vec<(usize, i8)>);
 struct Measured {
     /// Types that an argument or out had.
     types: BTreeMap<usize, BTreeSet<i8>>,
-    /// Types that two places had together: arguments, the first not after the second, and types. Of a list: different items of it too.
+    /// Types that two places had together: arguments, the first not after the second, and types. Of a list: different
+    /// items of it too.
     pairs: BTreeMap<(usize, usize), BTreeSet<(i8, i8)>>,
-    /// Types that two places did not have together, although each place had its type in a call with the same other arguments.
+    /// Types that two places did not have together, although each place had its type in a call with the same other
+    /// arguments.
     never: BTreeMap<(usize, usize), BTreeSet<(i8, i8)>>,
     /// Inferred types of outs, by argument, and the types of the arguments for which they are inferred.
     inferred: BTreeSet<OutTypes>,
@@ -491,8 +494,8 @@ impl Measured {
         self.record_failures(call, &seen, &all_executed);
     }
 
-    /// Returns true if a call whose arguments have accepted types may have an out that the kernel does not take: of the type that is inferred,
-    /// or of one into which the kernel converts the result.
+    /// Returns true if a call whose arguments have accepted types may have an out that the kernel does not take: of the
+    /// type that is inferred, or of one into which the kernel converts the result.
     fn needs_row(&self, name: &str, out: usize, types: &BTreeSet<i8>) -> bool {
         let has_slot = self.inferred.iter().any(|(argument, ..)| *argument == out);
         let accepted = |places: &Vec<(usize, i8)>| {
@@ -609,7 +612,8 @@ fn measure(driver: &Path, name: &str, signature: &Signature, cases: &[Case<'_>])
     let usable = |case: &&Case<'_>| case.outcome != Outcome::Error && !case.text.contains('{');
     let mut ordered: Vec<&Case<'_>> = cases.iter().filter(usable).collect();
     ordered.sort_by_key(|case| !arguments_text(case).trim_start_matches('<').starts_with("f32"));
-    // One call with each set of places, then a second one with each, and so on; first those whose tensors have elements.
+    // One call with each set of places, then a second one with each, and so on; first those whose tensors have
+    // elements.
     let mut numbers: BTreeMap<Vec<(usize, usize)>, usize> = BTreeMap::new();
     let places = |case: &Case<'_>| slots(signature, case).iter().map(|slot| (slot.argument, slot.item)).collect();
     ordered.sort_by_cached_key(|case| {

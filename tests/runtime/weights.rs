@@ -1,5 +1,5 @@
-//! Edited weights in the real runtime (ignored: it downloads the runtime): data in `.ptd` files by pattern, weights that were set, payloads
-//! that were replaced.
+//! Edited weights in the real runtime (ignored: it downloads the runtime): data in `.ptd` files by pattern, weights
+//! that were set, payloads that were replaced.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
-//! Random XNNPACK graphs as YAML: they assemble, `dump` prints them as graphs that assemble to the same bytes, the runtime executes those that
-//! `check` accepts, and refuses or does not survive those that it refuses. Some graphs are damaged: a number, a name, a type, a size, a node.
+//! Random XNNPACK graphs as YAML: they assemble, `dump` prints them as graphs that assemble to the same bytes, the
+//! runtime executes those that `check` accepts, and refuses or does not survive those that it refuses. Some graphs are
+//! damaged: a number, a name, a type, a size, a node.
 //!
 //! Unlike `xnnpack_mutants.rs`, which changes payloads of the exporter, it begins with the YAML.
 //!
@@ -347,8 +348,8 @@ fn assembled(yaml: &str) -> Result<Vec<u8>, String> {
     assembly.map_err(|error| error.to_string())?.program_file().unwrap().to_vec().map_err(|error| error.to_string())
 }
 
-/// The programs of graphs from `start` on; those that do not assemble are `None`. Asserts that the others are printed as graphs that assemble to
-/// the same bytes.
+/// The programs of graphs from `start` on; those that do not assemble are `None`. Asserts that the others are printed
+/// as graphs that assemble to the same bytes.
 fn programs(seed: u64, indices: std::ops::Range<usize>) -> Vec<(String, bool, Option<Vec<u8>>)> {
     let of_index = |index: usize| {
         let (yaml, damage) = program(seed, index);
@@ -405,7 +406,8 @@ fn accepted_graphs_run_and_refused_graphs_do_not() {
             let outcome = match errors.first() {
                 None if is_executed => "accepted, executed".to_owned(),
                 None => {
-                    // A damaged graph may have an operation that XNNPACK itself refuses, which is not an error of the file.
+                    // A damaged graph may have an operation that XNNPACK itself refuses, which is not an error of the
+                    // file.
                     if crashed(&answer) || !**damaged {
                         failures.push(format!("{name}: accepted, {answer}"));
                     }

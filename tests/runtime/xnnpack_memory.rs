@@ -1,10 +1,11 @@
-//! The memory that `memory` computes for XNNPACK delegates against what they allocate in the real process: bytes of the heap after loading and
-//! after the first execution.
+//! The memory that `memory` computes for XNNPACK delegates against what they allocate in the real process: bytes of the
+//! heap after loading and after the first execution.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test runtime xnnpack_memory:: -- --ignored --nocapture` prints both figures
-//! for each program. It takes the examples, the programs that ExecuTorch wrote, random graphs, those in the folder `PTE_EMIT_PROGRAMS`, and
-//! `PTE_EMIT_GRAPHS_COUNT` graphs from the seed `PTE_EMIT_GRAPHS_SEED`. Without AVX-512 and VNNI the processor is another one:
-//! `PTE_EMIT_PROCESSOR` names it. `PTE_EMIT_EMULATOR` is a command that runs the judge on a processor that the machine does not have,
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime xnnpack_memory:: -- --ignored
+//! --nocapture` prints both figures for each program. It takes the examples, the programs that ExecuTorch wrote, random
+//! graphs, those in the folder `PTE_EMIT_PROGRAMS`, and `PTE_EMIT_GRAPHS_COUNT` graphs from the seed
+//! `PTE_EMIT_GRAPHS_SEED`. Without AVX-512 and VNNI the processor is another one: `PTE_EMIT_PROCESSOR` names it.
+//! `PTE_EMIT_EMULATOR` is a command that runs the judge on a processor that the machine does not have,
 //! `PTE_EMIT_DELEGATES` a judge for it (tests/conformance/README.md).
 
 use std::collections::BTreeMap;
@@ -41,7 +42,8 @@ struct Figures {
     executed: u64,
 }
 
-/// What the runtime keeps for the delegates of each method, with its name. Methods that it does not load or execute are left out.
+/// What the runtime keeps for the delegates of each method, with its name. Methods that it does not load or execute are
+/// left out.
 fn measured(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Vec<(String, Figures)> {
     let emulator = std::env::var("PTE_EMIT_EMULATOR").unwrap_or_default();
     let mut words = emulator.split_whitespace().map(Path::new).chain([judge]);

@@ -1,8 +1,9 @@
-//! Structured mutants of the graphs of XNNPACK delegates, and operations on all combinations of element types: those that `check` accepts
-//! must not crash the real runtime. The mutants that it refuses although they run are counted by rule.
+//! Structured mutants of the graphs of XNNPACK delegates, and operations on all combinations of element types: those
+//! that `check` accepts must not crash the real runtime. The mutants that it refuses although they run are counted by
+//! rule.
 //!
-//! Unlike `mutants.rs`, which changes bytes, it changes fields that it knows: ids, types, sizes, flags, parameters, quantization, lists of
-//! values and operations.
+//! Unlike `mutants.rs`, which changes bytes, it changes fields that it knows: ids, types, sizes, flags, parameters,
+//! quantization, lists of values and operations.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -313,8 +314,8 @@ const FILTERED: &[(&str, &[i16])] = {
     ]
 };
 
-/// Operations that the runtime executes on other types of outputs: it writes elements of the type of the input, also beyond the end of the
-/// output, or of integers.
+/// Operations that the runtime executes on other types of outputs: it writes elements of the type of the input, also
+/// beyond the end of the output, or of integers.
 const OTHER_OUTPUTS: &[Operation] = &[
     Operation::StaticResizeBilinear2D,
     Operation::AvgPooling2d,
@@ -339,7 +340,8 @@ fn combinations(operation: Operation) -> Vec<Vec<i16>> {
     all
 }
 
-/// Returns `true` if the operands are arguments of these types: other values are constants, or XNNPACK removes the operation that writes them.
+/// Returns `true` if the operands are arguments of these types: other values are constants, or XNNPACK removes the
+/// operation that writes them.
 fn are_arguments(types: &[i16]) -> bool {
     types.iter().all(|code| !xnnpack::DATATYPES[*code as usize].tensors.is_empty())
 }

@@ -1,5 +1,5 @@
-//! What the parts of the package take a call to read and to write: the same for every operator. The expectation is read from the signatures
-//! here; each part is asked by what it does, not by what it asks of the analysis.
+//! What the parts of the package take a call to read and to write: the same for every operator. The expectation is read
+//! from the signatures here; each part is asked by what it does, not by what it asks of the analysis.
 
 use std::collections::BTreeSet;
 
@@ -253,7 +253,8 @@ fn needed(call: &Call) -> Values {
     call.tensors.iter().zip(needed).filter(|(_, needed)| **needed).map(|(value, _)| *value).collect()
 }
 
-/// Returns the tensors that keep their content from one execution to the next, if all of them are written after the call.
+/// Returns the tensors that keep their content from one execution to the next, if all of them are written after the
+/// call.
 fn state(call: &Call) -> Values {
     let program = call.program(|plan| {
         let source = add_tensor(plan);
@@ -268,8 +269,8 @@ fn state(call: &Call) -> Values {
     call.tensors.iter().copied().filter(|value| execution.is_state[*value]).collect()
 }
 
-/// Returns what differs after printing and assembling a program in which what the call reads are inputs, so that other tensors have no
-/// content before it.
+/// Returns what differs after printing and assembling a program in which what the call reads are inputs, so that other
+/// tensors have no content before it.
 fn difference_after_printing(call: &Call) -> Option<String> {
     let program = call.program(|plan| {
         plan.inputs = Some(call.reads.iter().copied().map(ValueId::of).collect());

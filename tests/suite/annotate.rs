@@ -1,7 +1,8 @@
-//! `annotate` of malformed files and of parts of files; its options and exit status; docs/annotate.md. Each byte has exactly one owner in
-//! any file.
+//! `annotate` of malformed files and of parts of files; its options and exit status; docs/annotate.md. Each byte has
+//! exactly one owner in any file.
 //!
-//! `tests/golden/snapshots/annotate` has snapshots; tests/cases/golden.rs and tests/cases/examples.rs test all files of the repository.
+//! `tests/golden/snapshots/annotate` has snapshots; tests/cases/golden.rs and tests/cases/examples.rs test all files of
+//! the repository.
 
 use std::fs;
 
@@ -99,8 +100,8 @@ fn patch() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Each word of the file is a table (with the same vtable), a vector as long as the file, and an offset to another such word: following all
-/// offsets would take time quadratic in the file size.
+/// Each word of the file is a table (with the same vtable), a vector as long as the file, and an offset to another such
+/// word: following all offsets would take time quadratic in the file size.
 #[test]
 fn overlapping_vectors_take_linear_time_and_output() {
     const VTABLE: u32 = 8;
@@ -164,7 +165,8 @@ fn exit_statuses() {
     assert_eq!(regions[1]["value"], "ET12");
 }
 
-/// The payload of an XNNPACK delegate is explained like the program, in a segment and inside the FlatBuffer; a damaged one is one region.
+/// The payload of an XNNPACK delegate is explained like the program, in a segment and inside the FlatBuffer; a damaged
+/// one is one region.
 #[test]
 fn payloads_of_xnnpack_are_explained() {
     let file = |name: &str| fs::read(root().join("tests/golden/upstream/releases").join(name)).unwrap();

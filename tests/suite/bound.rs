@@ -1,4 +1,5 @@
-//! `pte-emit bound` against the exporter: a program that it exported with large bounds has the bytes of the one with small bounds.
+//! `pte-emit bound` against the exporter: a program that it exported with large bounds has the bytes of the one with
+//! small bounds.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Bundled programs (`.bpte`) written by ExecuTorch's devtools, malformed ones with their errors, and random tests that are written and
-//! read again.
+//! Bundled programs (`.bpte`) written by ExecuTorch's devtools, malformed ones with their errors, and random tests that
+//! are written and read again.
 //!
 //! tests/cases/golden.rs compares the files that devtools wrote with their sources.
 
@@ -36,7 +36,8 @@ fn errors_name_the_field_and_the_value() {
         let message = read_bytes(&bytes).unwrap_err().to_string();
         message.rsplit_once(" (at byte").map_or(message.clone(), |(message, _)| message.to_owned())
     };
-    // The input of the first test is written first, so it is stored last: dim_order, data and sizes, each after its length.
+    // The input of the first test is written first, so it is stored last: dim_order, data and sizes, each after its
+    // length.
     let first = 1.5409961f32.to_le_bytes();
     let data = good.windows(4).rposition(|window| window == first).unwrap();
     let (order, length, sizes) = (data - 12, data - 4, data + 28);

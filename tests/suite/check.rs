@@ -1,7 +1,8 @@
 //! `check` of randomly mutated files, with other profiles, and as a command: its exit status and options.
 //!
-//! `tests/golden/snapshots/check` has its findings in files with one known defect; tests/cases/golden.rs and tests/cases/examples.rs test
-//! that it accepts the files of ExecuTorch and of the assembler, tests/runtime/mutants.rs that the runtime agrees.
+//! `tests/golden/snapshots/check` has its findings in files with one known defect; tests/cases/golden.rs and
+//! tests/cases/examples.rs test that it accepts the files of ExecuTorch and of the assembler, tests/runtime/mutants.rs
+//! that the runtime agrees.
 
 use std::process::Command;
 use std::sync::LazyLock;

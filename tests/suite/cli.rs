@@ -340,7 +340,8 @@ fn an_output_in_a_read_only_folder_exits_with_3() {
         command = Command::new(copy);
         command.args(["model.yaml", "-o", "locked/model.pte"]).current_dir(folder.path()).uid(65534);
     }
-    // Another test may start a process while the copy is open for writing: the copy is busy until that process executes its program.
+    // Another test may start a process while the copy is open for writing: the copy is busy until that process executes
+    // its program.
     let output = loop {
         match command.output() {
             Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
@@ -379,7 +380,8 @@ fn a_pipe_at_the_output_path_stays_a_pipe() {
     let pipe = folder.path().join("pipe.pte");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let writer = folder.command(&["model.yaml", "-o", "pipe.pte"]).stderr(Stdio::piped()).spawn().unwrap();
-    // Opening a pipe blocks until the other end is opened, forever if the command replaced it: the reader is a process, to be killed.
+    // Opening a pipe blocks until the other end is opened, forever if the command replaced it: the reader is a process,
+    // to be killed.
     let mut reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
     let written = writer.wait_with_output().unwrap();
     let still_pipe = fs::metadata(&pipe).unwrap().file_type().is_fifo();

@@ -1,4 +1,5 @@
-//! Errors of the command line: exit statuses (1: invalid input, 2: invalid command line, 3: I/O), and the file that a message names.
+//! Errors of the command line: exit statuses (1: invalid input, 2: invalid command line, 3: I/O), and the file that a
+//! message names.
 
 use std::fs::{self, File};
 

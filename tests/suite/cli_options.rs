@@ -1,4 +1,5 @@
-//! Options that several commands have: inputs, forms of the output, quiet. Their names and descriptions are tested in src/cli/mod.rs.
+//! Options that several commands have: inputs, forms of the output, quiet. Their names and descriptions are tested in
+//! src/cli/mod.rs.
 
 use crate::support::folder::{Done, Folder, RELU};
 use crate::support::{files_below, root};

@@ -1,5 +1,5 @@
-//! `diff`: what it reports of changed programs, and what it does not. Every field of a program is changed once; an oracle that does not
-//! align anything decides whether two programs mean the same.
+//! `diff`: what it reports of changed programs, and what it does not. Every field of a program is changed once; an
+//! oracle that does not align anything decides whether two programs mean the same.
 //!
 //! tests/suite/cli.rs compares exit statuses, docs/diff.md describes the output.
 
@@ -330,7 +330,8 @@ fn change(tree: &mut Tree, slot: usize) -> Option<()> {
     Some(())
 }
 
-/// Every field of every table is changed, one at a time. A file that can still be read differs, in an area of the field.
+/// Every field of every table is changed, one at a time. A file that can still be read differs, in an area of the
+/// field.
 #[test]
 fn every_single_change_is_reported_in_its_area() {
     let names = [
@@ -555,7 +556,8 @@ impl<'p> Oracle<'p> {
         }
     }
 
-    /// Follows every byte of planned memory: what wrote it last, and which byte of that it is. Each read finds such bytes.
+    /// Follows every byte of planned memory: what wrote it last, and which byte of that it is. Each read finds such
+    /// bytes.
     fn find_contents(&mut self) {
         let plan = self.plan;
         let bytes = |index: ValueId| -> Vec<(u32, u64)> {
@@ -728,7 +730,8 @@ fn meaning(bytes: &[u8]) -> Option<(bool, Vec<Vec<String>>)> {
     Some((program.execution_plan.is_some(), methods))
 }
 
-/// Random changes of programs: no difference in the area of the meaning is reported if and only if the oracle finds none.
+/// Random changes of programs: no difference in the area of the meaning is reported if and only if the oracle finds
+/// none.
 #[test]
 fn programs_without_differences_in_meaning_mean_the_same() {
     let names =
@@ -818,8 +821,8 @@ fn restructure(program: &mut Program, random: &mut Random) -> Option<&'static st
     Some("changed")
 }
 
-/// Differences do not depend on which side is the left one: areas, kinds, paths and texts of both directions are compared, for programs that
-/// are changed at random on one side or on both.
+/// Differences do not depend on which side is the left one: areas, kinds, paths and texts of both directions are
+/// compared, for programs that are changed at random on one side or on both.
 #[test]
 fn differences_are_symmetric() {
     let bases: Vec<Program> = programs().into_iter().filter(is_valid).collect();
@@ -854,7 +857,8 @@ fn differences_are_symmetric() {
     assert!(compared_pairs > 500 && found_differences > 300, "{compared_pairs} pairs, {found_differences} differ");
 }
 
-/// An output whose value is matched with one that is not an output on the other side is treated the same in both directions.
+/// An output whose value is matched with one that is not an output on the other side is treated the same in both
+/// directions.
 #[test]
 fn outputs_of_other_numbers_are_symmetric() {
     let more = format!("{CHAIN}      - {{kernel: aten::neg.out, args: [x], out: n}}\n");
@@ -944,7 +948,8 @@ named_data: {n: {hex: '00'}}
     }
 }
 
-/// Weights in a `.ptd` are compared where the programs use them, if the files are given; then they may move between both.
+/// Weights in a `.ptd` are compared where the programs use them, if the files are given; then they may move between
+/// both.
 #[test]
 fn external_data_are_compared_with_the_files() {
     let yaml = sources::read(&root().join("examples/linear.yaml"));
@@ -1242,8 +1247,8 @@ fn what_reads_find_in_memory_is_meaning() {
     assert_eq!(changes(&found((0, 32), (0, 96)), DiffArea::Meaning), [argument(3, "self")]);
 }
 
-/// A tensor that consists of the results of many instructions, and is read many times, has more parts than are followed. Later reads
-/// are then not compared, which is a difference.
+/// A tensor that consists of the results of many instructions, and is read many times, has more parts than are
+/// followed. Later reads are then not compared, which is a difference.
 #[test]
 fn reads_that_are_not_compared_are_a_difference() {
     let program = |count: usize, last: usize| {

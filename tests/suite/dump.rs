@@ -1,5 +1,5 @@
-//! `dump`: irregular layouts are printed with their keys, long sources round-trip, mutated files do not panic; weights are moved to a `.ptd`
-//! and back.
+//! `dump`: irregular layouts are printed with their keys, long sources round-trip, mutated files do not panic; weights
+//! are moved to a `.ptd` and back.
 //!
 //! The modules of tests/cases test that all files and sources of the repository are reproduced.
 
@@ -419,7 +419,8 @@ fn hashed_data_differ_where_the_files_do() {
     assert!(!one.contains("files:") && !one.contains("x.pte"), "{one}");
 }
 
-/// Assembles a method with these parts, prints the file and assembles the result: the same file, without field overrides.
+/// Assembles a method with these parts, prints the file and assembles the result: the same file, without field
+/// overrides.
 fn prints_exactly(parts: &str, expected: &str) {
     let file = bytes(&format!("methods: {{forward: {{{parts}}}}}"));
     let printed = Model::from_binary("x.pte", &file).to_yaml(Path::new(""), &print_options()).unwrap();
@@ -469,7 +470,8 @@ fn memory_and_empty_data_of_unusual_programs_are_stated() {
     prints_exactly(&delegates, "part4: {backend: B, data: {hex: \"\", copy: 1}, inline: true}");
 }
 
-/// Data that YAML cannot state: small files become YAML with field overrides, and the first line of others says which data.
+/// Data that YAML cannot state: small files become YAML with field overrides, and the first line of others says which
+/// data.
 #[test]
 fn the_first_line_names_data_that_yaml_cannot_state() {
     let tensors = |count: usize| -> String {
@@ -505,7 +507,8 @@ fn dumped(parts: &str) -> String {
     printed.text
 }
 
-/// A gradient that is not computed is stated for its value only: results of unknown operators, of delegates, and of moves.
+/// A gradient that is not computed is stated for its value only: results of unknown operators, of delegates, and of
+/// moves.
 #[test]
 fn gradients_of_unknown_results_are_stated_for_them_only() {
     let four = "tensor: float32, sizes: [4]";
@@ -528,7 +531,8 @@ fn gradients_of_unknown_results_are_stated_for_them_only() {
     assert_eq!(text.matches("requires_grad").count(), 1, "{text}");
 }
 
-/// The first argument of an unknown operator is not what it writes, if it has outs; it may be a view, a constant or state.
+/// The first argument of an unknown operator is not what it writes, if it has outs; it may be a view, a constant or
+/// state.
 #[test]
 fn arguments_of_unknown_operators_are_no_results() {
     let parts = |first: &str, more: &str, call: &str| {
@@ -548,7 +552,8 @@ fn arguments_of_unknown_operators_are_no_results() {
     assert!(text.contains("- {view: relu, sizes: [2, 8], out: view}"), "{text}");
 }
 
-/// Results of calls whose stack has another end than `out:` gives are not declared by the calls: their types and sizes are stated, nothing else.
+/// Results of calls whose stack has another end than `out:` gives are not declared by the calls: their types and sizes
+/// are stated, nothing else.
 #[test]
 fn results_under_args_are_stated() {
     let tensor = |name: &str, kind: &str, sizes: &str| format!("{name}: {{tensor: {kind}, sizes: {sizes}}}");
@@ -618,7 +623,8 @@ pub fn without_header(file: &[u8]) -> Vec<u8> {
     [&root.to_le_bytes(), &file[4..8], &file[40..size]].concat()
 }
 
-/// Of a file with a lost header, data are read from its first bytes, as the runtime does; its dump assembles to the same file.
+/// Of a file with a lost header, data are read from its first bytes, as the runtime does; its dump assembles to the
+/// same file.
 #[test]
 fn a_file_without_its_header_is_printed() {
     for name in ["linear", "xnnpack_linear", "kv_cache", "methods"] {

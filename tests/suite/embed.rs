@@ -1,5 +1,5 @@
-//! `embed`: arrays in C and assembly, their figures, `--depfile`. The compilers are the judges of what is written (ignored tests: they need
-//! `gcc`, `g++`, and those of `arm-none-eabi`).
+//! `embed`: arrays in C and assembly, their figures, `--depfile`. The compilers are the judges of what is written
+//! (ignored tests: they need `gcc`, `g++`, and those of `arm-none-eabi`).
 
 use std::path::Path;
 use std::process::Command;
@@ -287,7 +287,8 @@ fn damaged_files_do_not_panic() {
     }
 }
 
-/// Each input has macros; a file with more of them than any model has is an error, as many methods could share their lists.
+/// Each input has macros; a file with more of them than any model has is an error, as many methods could share their
+/// lists.
 #[test]
 fn too_many_figures_are_an_error() {
     let inputs = |count: usize| {
@@ -385,7 +386,8 @@ fn sections(folder: &Folder, object: &str) -> Vec<ElfSection> {
     rows.map(|row| ElfSection { name: row[0].to_owned(), alignment: row[row.len() - 1].parse().unwrap() }).collect()
 }
 
-/// `arm-none-eabi-gcc` compiles all styles and forms; section, alignment, size and bytes of the array are those of the style and the file.
+/// `arm-none-eabi-gcc` compiles all styles and forms; section, alignment, size and bytes of the array are those of the
+/// style and the file.
 #[test]
 #[ignore = "needs arm-none-eabi-gcc and binutils"]
 fn the_compiler_of_cortex_m_places_each_style() {
@@ -431,7 +433,8 @@ fn the_compiler_of_cortex_m_places_each_style() {
     }
 }
 
-/// The compilers of the host accept the files as C and C++, and the program reads the same bytes and figures through all of them.
+/// The compilers of the host accept the files as C and C++, and the program reads the same bytes and figures through
+/// all of them.
 #[test]
 #[ignore = "needs gcc and g++"]
 fn c_and_cpp_read_the_same_bytes_and_figures() {

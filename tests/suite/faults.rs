@@ -1,5 +1,5 @@
-//! Failures of the environment: full disks, data files that shrink, signals, concurrent processes with the same output. The output is
-//! complete or unchanged, and errors are reported.
+//! Failures of the environment: full disks, data files that shrink, signals, concurrent processes with the same output.
+//! The output is complete or unchanged, and errors are reported.
 #![cfg(unix)]
 
 use std::fs::{self, File};

@@ -16,8 +16,8 @@ use pte_emit::{
 };
 use sha2::{Digest, Sha256};
 
-/// Program with two pools and the third one of `arm_executor_runner`, an input of no tensor and one without memory, an operator of the
-/// runtime, a quantized one and one of Cortex-M, and a delegate.
+/// Program with two pools and the third one of `arm_executor_runner`, an input of no tensor and one without memory, an
+/// operator of the runtime, a quantized one and one of Cortex-M, and a delegate.
 const MIXED: &str = "
 methods:
   forward:
@@ -200,7 +200,8 @@ fn several_methods_have_the_largest_pools() {
     assert_eq!(pools(&[]), one);
 }
 
-/// Without a path, as for YAML, the build is told what to do; with one, it is relative to the folder, whatever its characters are.
+/// Without a path, as for YAML, the build is told what to do; with one, it is relative to the folder, whatever its
+/// characters are.
 #[test]
 fn the_path_of_the_program_is_relative() {
     let folder = programs();

@@ -1,4 +1,5 @@
-//! `pte-emit test` with runners that are shell scripts: well-behaved ones, and those that crash, hang, print too much or answer otherwise.
+//! `pte-emit test` with runners that are shell scripts: well-behaved ones, and those that crash, hang, print too much
+//! or answer otherwise.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Names in a file are untrusted: no command prints a control character, a line break or a bidirectional character of a name, so that a file
-//! cannot forge lines of a report, commands of a CI or escape sequences of a terminal.
+//! Names in a file are untrusted: no command prints a control character, a line break or a bidirectional character of a
+//! name, so that a file cannot forge lines of a report, commands of a CI or escape sequences of a terminal.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
-//! Inference on programs that ExecuTorch's exporter wrote: what is inferred for the results of each kernel call is what the exporter
-//! declared. A table of the counts is printed (`--nocapture`).
+//! Inference on programs that ExecuTorch's exporter wrote: what is inferred for the results of each kernel call is what
+//! the exporter declared. A table of the counts is printed (`--nocapture`).
 //!
-//! `PTE_EMIT_PROGRAMS=FOLDER cargo test --test suite inference_exported:: -- --ignored --nocapture` does so for other programs.
+//! `PTE_EMIT_PROGRAMS=FOLDER cargo test --test suite inference_exported:: -- --ignored --nocapture` does so for other
+//! programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,8 +16,9 @@ use pte_operators::inference::InferenceError;
 
 use crate::support::{files_below, root};
 
-/// Differences between inferred and declared results of the programs in the repository: their number by operator and kind. The conversions
-/// take the element type of the out, for want of an argument. `select_copy` has one dimension of a tensor that is dynamic as a whole.
+/// Differences between inferred and declared results of the programs in the repository: their number by operator and
+/// kind. The conversions take the element type of the out, for want of an argument. `select_copy` has one dimension of
+/// a tensor that is dynamic as a whole.
 const DIFFERENCES: &[(&str, &str, usize)] = &[
     ("aten::_to_copy.out", "element type", 18),
     ("aten::select_copy.int_out", "dynamism", 1),

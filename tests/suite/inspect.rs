@@ -1,5 +1,5 @@
-//! `inspect` and `size` against the files: every byte has one owner, the JSON has the documented schema, equal questions have equal
-//! answers for YAML and for the file that it assembles to.
+//! `inspect` and `size` against the files: every byte has one owner, the JSON has the documented schema, equal
+//! questions have equal answers for YAML and for the file that it assembles to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -216,7 +216,8 @@ fn yaml_is_inspected_as_its_files() {
     assert!(compared > 80, "{compared} sources");
 }
 
-/// Tensors live while instructions use them: also those of other branches and of later iterations, and views do not count.
+/// Tensors live while instructions use them: also those of other branches and of later iterations, and views do not
+/// count.
 #[test]
 fn lifetimes_are_those_of_the_execution() {
     let pool = |name: &str| -> Value {
@@ -491,7 +492,8 @@ fn the_bytes_of_tensors_are_those_of_the_dump() {
     assert!(views > 0);
 }
 
-/// The releases that `inspect` lists are those with which `check` has no errors: for all examples, and for files that releases do not run.
+/// The releases that `inspect` lists are those with which `check` has no errors: for all examples, and for files that
+/// releases do not run.
 #[test]
 fn inspect_and_check_agree_about_releases() {
     let mut models: Vec<Model> =

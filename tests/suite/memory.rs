@@ -1,4 +1,5 @@
-//! `pte-emit memory`: limits of its figures, and what counts in them. The figures are compared with the real runtime in tests/runtime.
+//! `pte-emit memory`: limits of its figures, and what counts in them. The figures are compared with the real runtime in
+//! tests/runtime.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! For any source, the library returns files or errors, in bounded time and memory, without a panic. The sources are random mutations of
-//! those in the repository. Results are not compared here.
+//! For any source, the library returns files or errors, in bounded time and memory, without a panic. The sources are
+//! random mutations of those in the repository. Results are not compared here.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -32,7 +32,8 @@ const EXPLAINED: usize = 1 << 14;
 /// Fraction of the edge cases that each token is replaced by, as a divisor.
 const STRIDE: usize = 8;
 
-/// System allocator that records the largest allocation of a thread: untouched memory is free on this machine, but aborts on others.
+/// System allocator that records the largest allocation of a thread: untouched memory is free on this machine, but
+/// aborts on others.
 struct RecordingAllocator;
 
 thread_local! {

@@ -1,5 +1,5 @@
-//! `pte-emit diff --numeric` with runners that are scripts: they answer as for examples/linear.yaml, with what the real runtime recorded
-//! (crates/pte-etdump/tests/recorded). tests/runtime/numeric.rs has the real runtime.
+//! `pte-emit diff --numeric` with runners that are scripts: they answer as for examples/linear.yaml, with what the real
+//! runtime recorded (crates/pte-etdump/tests/recorded). tests/runtime/numeric.rs has the real runtime.
 
 #![cfg(unix)]
 

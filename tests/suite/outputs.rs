@@ -6,7 +6,8 @@ use std::fs;
 use crate::support::folder::{Folder, RELU};
 use crate::support::root;
 
-/// Commands that write, with `OUT` for the output; the file that they write, if it is in a folder; `true` if the output is binary.
+/// Commands that write, with `OUT` for the output; the file that they write, if it is in a folder; `true` if the output
+/// is binary.
 const WRITERS: &[(&[&str], &str, bool)] = &[
     (&["m.yaml", "-o", "OUT.pte"], "OUT.pte", true),
     (&["assemble", "m.yaml", "-o", "OUT.bpte"], "OUT.bpte", true),

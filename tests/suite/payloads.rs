@@ -1,5 +1,5 @@
-//! Descriptions of payloads that the writers of other backends wrote (tests/payloads/README.md), of all truncations of them, and of changed
-//! bytes.
+//! Descriptions of payloads that the writers of other backends wrote (tests/payloads/README.md), of all truncations of
+//! them, and of changed bytes.
 
 use std::process::Command;
 
@@ -126,8 +126,8 @@ fn shared(identifier: &[u8; 4], slots: u16) -> Vec<u8> {
     bytes
 }
 
-/// Offsets cannot point backwards: such items, counts of 2^32, and tables that are shared by all items of all vectors are problems, after work
-/// that is proportional to the size.
+/// Offsets cannot point backwards: such items, counts of 2^32, and tables that are shared by all items of all vectors
+/// are problems, after work that is proportional to the size.
 #[test]
 fn shared_and_cyclic_tables_are_bounded() {
     for (format, identifier) in [("TOSA", b"TOSA"), ("MPS", b"MP00"), ("Vulkan", b"VK00"), ("XNNPACK", b"XN01")] {

@@ -1,4 +1,5 @@
-//! `pte-emit profile` and `report --etdump`, with what the real runtime recorded of examples (crates/pte-etdump/tests/recorded).
+//! `pte-emit profile` and `report --etdump`, with what the real runtime recorded of examples
+//! (crates/pte-etdump/tests/recorded).
 
 use std::path::PathBuf;
 

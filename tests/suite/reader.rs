@@ -71,8 +71,8 @@ fn data_of_all_storages_are_read() {
     }
 }
 
-/// Parallel reading of parts yields the same as sequential reading: values and instructions in order, the data of each tensor, the first
-/// error.
+/// Parallel reading of parts yields the same as sequential reading: values and instructions in order, the data of each
+/// tensor, the first error.
 #[test]
 fn a_large_program_round_trips() {
     const COUNT: i32 = 12_345;

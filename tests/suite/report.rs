@@ -1,5 +1,5 @@
-//! `pte-emit report`: the graphs agree with the program, files for other viewers are well-formed, pages are small; and, in ignored tests, a
-//! real browser shows the pages, and Graphviz draws the graphs (tests/report/README.md).
+//! `pte-emit report`: the graphs agree with the program, files for other viewers are well-formed, pages are small; and,
+//! in ignored tests, a real browser shows the pages, and Graphviz draws the graphs (tests/report/README.md).
 
 mod models;
 mod page;
@@ -39,7 +39,8 @@ fn sources() -> Vec<PathBuf> {
     files
 }
 
-/// A program of `layers` residual layers with the stack traces of an exporter; 25 have 750 instructions and 1,500 values.
+/// A program of `layers` residual layers with the stack traces of an exporter; 25 have 750 instructions and 1,500
+/// values.
 fn transformer(layers: usize) -> String {
     let mut values = String::from("      h0: {tensor: float32, sizes: [1, 4]}\n");
     let mut instructions = String::new();
@@ -153,7 +154,8 @@ fn graphs_have_the_instructions_and_values_of_their_programs() {
     assert!(methods > 150, "{methods} methods");
 }
 
-/// Planned tensors are alive at each instruction that has them, or views of them, as arguments, and fit their pools then.
+/// Planned tensors are alive at each instruction that has them, or views of them, as arguments, and fit their pools
+/// then.
 fn assert_alive_while_used(document: &Value, path: &Path) {
     let graphs = document["graph"]["methods"].as_array().into_iter().flatten();
     for (graph, memory) in graphs.zip(document["memory"]["methods"].as_array().into_iter().flatten()) {
@@ -310,7 +312,8 @@ fn branches_lead_to_what_reads_their_results() {
     assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
 }
 
-/// A loop has an edge back for its jump, without a condition that is always false, and for what the next iteration reads.
+/// A loop has an edge back for its jump, without a condition that is always false, and for what the next iteration
+/// reads.
 #[test]
 fn loops_have_edges_back() {
     let source = Model::open(root().join("examples/loop.yaml")).unwrap();

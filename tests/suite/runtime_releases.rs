@@ -1,4 +1,5 @@
-//! `check --runtime`: releases by version, all of them, and folders of tables; each rule `V-` with a release of made-up facts; refusals.
+//! `check --runtime`: releases by version, all of them, and folders of tables; each rule `V-` with a release of made-up
+//! facts; refusals.
 
 use pretty_assertions::assert_eq;
 use pte_emit::{

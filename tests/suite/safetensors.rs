@@ -1,8 +1,9 @@
-//! `.safetensors` files come back byte for byte, directly and through a `.ptd`: those of the reference implementation, which
-//! `tests/golden/upstream/safetensors` has, and files with headers in another order. Metadata without a place are dropped with a warning.
+//! `.safetensors` files come back byte for byte, directly and through a `.ptd`: those of the reference implementation,
+//! which `tests/golden/upstream/safetensors` has, and files with headers in another order. Metadata without a place are
+//! dropped with a warning.
 //!
-//! Two tests are ignored by default, since they need a package index: one runs the reference implementation (Python `safetensors`), one
-//! ExecuTorch's runtime: `cargo test --test suite safetensors:: -- --ignored`.
+//! Two tests are ignored by default, since they need a package index: one runs the reference implementation (Python
+//! `safetensors`), one ExecuTorch's runtime: `cargo test --test suite safetensors:: -- --ignored`.
 
 use std::path::Path;
 
@@ -133,7 +134,8 @@ fn errors_of_broken_files_name_the_position() {
     folder.run_with_stdin(&["-", "-o", "x.ptd"], cut).exits(1).stderr_contains("a header of 56 bytes, the file has 20");
 }
 
-/// Changed files do not panic; those that are accepted are files of the reference implementation, too, and are stable when written again.
+/// Changed files do not panic; those that are accepted are files of the reference implementation, too, and are stable
+/// when written again.
 #[test]
 fn changed_files_are_rejected_or_valid() {
     let (mut accepted, mut rejected) = (0, 0);

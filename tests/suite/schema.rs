@@ -1,5 +1,5 @@
-//! JSON Schema: `pte-emit schema` prints the file at the root of the repository, which the examples refer to; it rejects sources with errors
-//! as far as a schema can.
+//! JSON Schema: `pte-emit schema` prints the file at the root of the repository, which the examples refer to; it
+//! rejects sources with errors as far as a schema can.
 //!
 //! tests/cases/examples.rs, tests/cases/malformed.rs and tests/cases/golden.rs test that it accepts valid sources.
 
@@ -34,8 +34,8 @@ fn the_printed_schema_is_the_one_at_the_root() {
     crate::support::snapshot::update(&path, &printed, "BLESS=1 cargo test --test suite schema::");
 }
 
-/// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/; tests/suite/inspect.rs has the
-/// others.
+/// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/;
+/// tests/suite/inspect.rs has the others.
 #[test]
 fn results_of_the_examples_have_their_schemas() {
     let validator = |name: &str| {
@@ -117,7 +117,8 @@ fn every_definition_describes_a_value() {
 /// Version of the second validator.
 const SECOND: &str = "jsonschema==4.26.0";
 
-/// Every example and golden, and what `dump` prints for every file of ExecuTorch: two validators agree, and accept what is valid.
+/// Every example and golden, and what `dump` prints for every file of ExecuTorch: two validators agree, and accept what
+/// is valid.
 #[test]
 #[ignore = "installs the Python package jsonschema"]
 fn two_validators_agree() {

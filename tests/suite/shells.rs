@@ -1,4 +1,5 @@
-//! `completions` and `man`, and the first line of `dump`: what shells, `man` and editors read. `.ci/release` uses them in the real programs.
+//! `completions` and `man`, and the first line of `dump`: what shells, `man` and editors read. `.ci/release` uses them
+//! in the real programs.
 
 use crate::support::folder::{Folder, RELU};
 

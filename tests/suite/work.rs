@@ -1,9 +1,10 @@
-//! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same list or payload, or many
-//! tensors to the same or overlapping data. Each
-//! command must end within 2 s of CPU time and 200 MB of memory; `diff`, which reads two files, within 400 MB.
+//! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same
+//! list or payload, or many tensors to the same or overlapping data. Each command must end within 2 s of CPU time and
+//! 200 MB of memory; `diff`, which reads two files, within 400 MB.
 //!
-//! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to eight times as long. Memory
-//! is limited as address space, with one arena of malloc, in addition to the size of the binary.
+//! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to
+//! eight times as long. Memory is limited as address space, with one arena of malloc, in addition to the size of the
+//! binary.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -108,8 +109,8 @@ fn lists(operator: &str, kind: &str, items: usize, distinct: usize, calls: usize
     )
 }
 
-/// Program in which `delegates` delegates of `methods` methods have the same payload, as a file: YAML that repeats a graph takes as much
-/// time to assemble as its delegates have nodes.
+/// Program in which `delegates` delegates of `methods` methods have the same payload, as a file: YAML that repeats a
+/// graph takes as much time to assemble as its delegates have nodes.
 fn payloads(payload: &[u8], methods: usize, delegates: usize) -> Vec<u8> {
     let folder = Folder::new(&[]);
     folder.write("payload.bin", payload);
@@ -123,8 +124,9 @@ fn payloads(payload: &[u8], methods: usize, delegates: usize) -> Vec<u8> {
     assembled_in(folder.path(), &out)
 }
 
-/// Program with `tensors` constants. Those of the file are small; `raw` then makes them ranges of the first one, which has `bytes` bytes: the
-/// same range if `step` is 0, or ranges that overlap, each of which begins `step` bytes after the previous one.
+/// Program with `tensors` constants. Those of the file are small; `raw` then makes them ranges of the first one, which
+/// has `bytes` bytes: the same range if `step` is 0, or ranges that overlap, each of which begins `step` bytes after
+/// the previous one.
 fn constants(tensors: usize, bytes: usize, step: usize) -> String {
     let mut out = format!(
         "methods:\n  forward:\n    outputs: [w0]\n    values:\n      w0: {{tensor: uint8, sizes: [{bytes}], data: {{random: {{seed: 1}}}}}}\n"

@@ -1,4 +1,5 @@
-//! Payloads of XNNPACK delegates, decoded and encoded: every payload of the repository, of each release, is reproduced byte for byte.
+//! Payloads of XNNPACK delegates, decoded and encoded: every payload of the repository, of each release, is reproduced
+//! byte for byte.
 //!
 //! `PTE_EMIT_PROGRAMS` names a folder of further `.pte` files.
 
@@ -63,8 +64,8 @@ fn every_payload_is_reproduced() {
     assert!(count >= 50, "{count}");
 }
 
-/// A dump states no sizes of what nodes write, since they are inferred, except for those that are quantized at run time, which the exporter
-/// writes in another order, and what follows from these.
+/// A dump states no sizes of what nodes write, since they are inferred, except for those that are quantized at run
+/// time, which the exporter writes in another order, and what follows from these.
 #[test]
 fn sizes_of_results_are_left_out() {
     let (mut implied, mut stated) = (0, 0);
@@ -146,8 +147,8 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
     assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
 }
 
-/// `.nan` is a number of a graph; a NaN with other bits is not expressed, and the payload stays opaque with this reason. A graph without
-/// content, and a constant without dimensions in named data, are printed as they are read.
+/// `.nan` is a number of a graph; a NaN with other bits is not expressed, and the payload stays opaque with this
+/// reason. A graph without content, and a constant without dimensions in named data, are printed as they are read.
 #[test]
 fn unusual_parts_of_graphs_are_printed_as_they_are_read() {
     let dump = |bytes: &[u8]| {

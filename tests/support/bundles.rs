@@ -15,8 +15,8 @@ pub fn read_bytes(bytes: &[u8]) -> std::io::Result<BundledProgramContents> {
     read(&Origin::Bytes(bytes.into()))
 }
 
-/// Normalizes tests to the form that is read: sorted, data as bytes, no negative zeros (a scalar that equals its default is absent), no
-/// empty list of outputs.
+/// Normalizes tests to the form that is read: sorted, data as bytes, no negative zeros (a scalar that equals its
+/// default is absent), no empty list of outputs.
 fn normalized(tests: &[MethodTests]) -> Vec<MethodTests> {
     let value = |value: &TestData| match value {
         TestData::Double(x) => TestData::Double(x + 0.0),
@@ -58,7 +58,8 @@ pub fn matches_its_source(path: &Path, source: &Path) {
     }
 }
 
-/// Asserts the alignment of the program and of tensor data in the schema of `.bpte`. Returns the number of tensors with data.
+/// Asserts the alignment of the program and of tensor data in the schema of `.bpte`. Returns the number of tensors with
+/// data.
 pub fn is_aligned(path: &Path) -> usize {
     let found = read(&Origin::File(path.into())).unwrap();
     let offset = |blob: &Blob| match &blob.source {

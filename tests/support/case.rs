@@ -7,8 +7,9 @@
 //! # warns: T-1, T-3
 //! ```
 //!
-//! As in LLVM's lit, `%s` is the input and `%t` an empty folder for outputs. The output of the last command is the case's; those
-//! before must succeed. `exit` is the exit status of the last command; `warns` lists the warnings that must appear, by rule.
+//! As in LLVM's lit, `%s` is the input and `%t` an empty folder for outputs. The output of the last command is the
+//! case's; those before must succeed. `exit` is the exit status of the last command; `warns` lists the warnings that
+//! must appear, by rule.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Runs many files in the real runtime, each in a process of its own: `mutants` with `--many` (tests/conformance/README.md).
+//! Runs many files in the real runtime, each in a process of its own: `mutants` with `--many`
+//! (tests/conformance/README.md).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,8 +12,8 @@ use super::runner;
 /// Accepted files for each one that may crash the runtime.
 const ACCEPTED_PER_CRASH: usize = 100_000;
 
-/// Files that may crash besides, if the seed is new: a few can be unknown so far, which is not a fault of the change that is tested; more are
-/// one. They are printed.
+/// Files that may crash besides, if the seed is new: a few can be unknown so far, which is not a fault of the change
+/// that is tested; more are one. They are printed.
 const ALLOWED_NEW: usize = 2;
 
 /// Number of accepted files that may crash the runtime.

@@ -6,8 +6,8 @@
 //! # The runtime takes memory after its values for a tensor, and writes a null pointer to where that points.
 //! ```
 //!
-//! The first line has the rule of `check`, the defect, and the answers of ExecuTorch 1.5.1; examples of `security/` have the other two. The
-//! rule is `none` if 1.5.1 accepts the file and only older releases do not survive it.
+//! The first line has the rule of `check`, the defect, and the answers of ExecuTorch 1.5.1; examples of `security/`
+//! have the other two. The rule is `none` if 1.5.1 accepts the file and only older releases do not survive it.
 
 use std::fs;
 use std::path::Path;

@@ -58,8 +58,8 @@ pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> T
     })
 }
 
-/// Runs groups of tests with the options of the command line. A filter is a part of `GROUP::NAME`. A panic is printed once, with the other
-/// failures at the end.
+/// Runs groups of tests with the options of the command line. A filter is a part of `GROUP::NAME`. A panic is printed
+/// once, with the other failures at the end.
 pub fn run(groups: impl IntoIterator<Item = (&'static str, Vec<Trial>)>) -> ExitCode {
     let (options, filters) = split_filters(std::env::args());
     let arguments = Arguments::from_iter(options);
@@ -89,7 +89,8 @@ pub fn run(groups: impl IntoIterator<Item = (&'static str, Vec<Trial>)>) -> Exit
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// Splits the arguments of a test binary into options with their values, and filters, of which libtest-mimic takes only one.
+/// Splits the arguments of a test binary into options with their values, and filters, of which libtest-mimic takes only
+/// one.
 fn split_filters(arguments: impl Iterator<Item = String>) -> (Vec<String>, Vec<String>) {
     let (mut options, mut filters): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for (number, argument) in arguments.enumerate() {

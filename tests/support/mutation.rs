@@ -102,8 +102,8 @@ pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
     sources
 });
 
-/// Change to a source. Positions are fractions of its length or token numbers modulo the number of tokens, so that any mutation applies
-/// to any source.
+/// Change to a source. Positions are fractions of its length or token numbers modulo the number of tokens, so that any
+/// mutation applies to any source.
 #[derive(Debug, Clone)]
 pub enum Mutation {
     Flip(u16, u8),

@@ -44,7 +44,8 @@ impl Patch {
         Field { entry, at: table + offset, kind: schema.fields[slot].kind }
     }
 
-    /// Finds a field or an item by its path, such as `execution_plan[0].values[3].val.sizes[1]`. Returns its offset and its field.
+    /// Finds a field or an item by its path, such as `execution_plan[0].values[3].val.sizes[1]`. Returns its offset and
+    /// its field.
     fn find(&self, path: &str) -> (usize, Field) {
         let (mut table, mut schema) = (self.follow(0), self.root);
         let mut steps = path.split('.').peekable();

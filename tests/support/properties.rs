@@ -18,7 +18,8 @@ use pte_yaml::tree::{self, SourceNode};
 
 use super::sources;
 
-// ---------------------------------------------------------------------------------------------------------------- sources
+// ----------------------------------------------------------------------------------------------------------------
+// sources
 
 /// Asserts that our parser and another one read the same tree.
 pub fn parsers_agree(text: &str) {
@@ -111,7 +112,8 @@ pub fn first_file(text: &str) -> Vec<u8> {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------- dump
+// -------------------------------------------------------------------------------------------------------------------
+// dump
 
 /// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
@@ -134,7 +136,8 @@ pub fn dump_reproduces(path: &Path) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------------ check
+// ------------------------------------------------------------------------------------------------------------------
+// check
 
 /// `.ptd` files in the folder of a file.
 pub fn data_beside(path: &Path) -> Vec<DataFile> {
@@ -156,7 +159,8 @@ pub fn lines(findings: &Findings) -> String {
     findings.list.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
-/// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
+/// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same
+/// folder.
 pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     for with in [Vec::new(), data_beside(path)] {
         let findings = pte_check::file(&Origin::File(path.into()), &with_data(with)).unwrap();
@@ -179,9 +183,11 @@ pub fn check_accepts(assembly: &Assembly) {
     assert_eq!(findings, "", "check");
 }
 
-/// Asserts that `check` reports the same for a program in memory, on disk, and for its metadata with the size of the file.
+/// Asserts that `check` reports the same for a program in memory, on disk, and for its metadata with the size of the
+/// file.
 ///
-/// A weak property of files without findings: [`check_finds_the_same_in_metadata`] is also applied to the malformed examples.
+/// A weak property of files without findings: [`check_finds_the_same_in_metadata`] is also applied to the malformed
+/// examples.
 pub fn check_needs_no_data(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let in_memory = check_finds_the_same_in_metadata(&bytes);
@@ -220,8 +226,8 @@ fn is_about_data(finding: &Finding) -> bool {
     }
 }
 
-/// Asserts that `check` reports the same for a program and for its metadata with the size of the file, but for what follows from data,
-/// which may be in a segment. Returns the findings.
+/// Asserts that `check` reports the same for a program and for its metadata with the size of the file, but for what
+/// follows from data, which may be in a segment. Returns the findings.
 pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
     let of = |findings: &Findings| -> String {
         let found = findings.list.iter().filter(|finding| !is_about_data(finding));
@@ -251,7 +257,8 @@ pub fn check_answers(bytes: &[u8]) {
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------- annotate
+// ---------------------------------------------------------------------------------------------------------------
+// annotate
 
 /// Output of `annotate` for a file with this extension.
 pub fn annotation(origin: &Origin, extension: &str, options: &AnnotateOptions) -> String {
@@ -263,8 +270,8 @@ pub fn annotation(origin: &Origin, extension: &str, options: &AnnotateOptions) -
     String::from_utf8(out).expect("the output is UTF-8")
 }
 
-/// Asserts that each byte of a file has one owner: the regions of `annotate --json` are contiguous from the first to the last byte, and the
-/// lines have the same regions. Returns the lines.
+/// Asserts that each byte of a file has one owner: the regions of `annotate --json` are contiguous from the first to
+/// the last byte, and the lines have the same regions. Returns the lines.
 pub fn every_byte_has_one_owner(origin: &Origin, extension: &str) -> String {
     let json = annotation(origin, extension, &annotate_options(|options| options.json = true));
     let regions: Vec<serde_json::Value> =
@@ -297,7 +304,8 @@ pub fn every_byte_is_explained(origin: &Origin, extension: &str) {
     assert!(!text.contains("\n  !"), "annotate: {text}");
 }
 
-// ------------------------------------------------------------------------------------------------------------------- read
+// -------------------------------------------------------------------------------------------------------------------
+// read
 
 /// Asserts that the data of each tensor in a `.ptd` have the size of its layout, and can be read.
 pub fn data_have_their_sizes(path: &Path) {
@@ -311,8 +319,8 @@ pub fn data_have_their_sizes(path: &Path) {
     }
 }
 
-/// Asserts that a program of the exporter is read and emitted again byte for byte, with one of the layouts that the exporter was
-/// configured for.
+/// Asserts that a program of the exporter is read and emitted again byte for byte, with one of the layouts that the
+/// exporter was configured for.
 pub fn is_reemitted(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let found = reader::program::read(&Origin::File(path.into())).unwrap();

@@ -1,5 +1,5 @@
-//! Client of the conformance runner (`tests/conformance/README.md`): starts it with a whole script, reads its answers. The words of the protocol
-//! are those of `pte-run`.
+//! Client of the conformance runner (`tests/conformance/README.md`): starts it with a whole script, reads its answers.
+//! The words of the protocol are those of `pte-run`.
 //!
 //! [`run`] returns a crash of the runner as an error; it does not panic.
 
@@ -66,7 +66,8 @@ pub fn start(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &s
     Ok(Ended { status: output.status, answers, log })
 }
 
-/// Runs a script and returns the answers: one for the start and one for each line of the script; `outputs` has more lines if it succeeds.
+/// Runs a script and returns the answers: one for the start and one for each line of the script; `outputs` has more
+/// lines if it succeeds.
 ///
 /// # Errors
 /// A runner that does not start or ends with an error.

@@ -69,7 +69,9 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
 /// All sources with one error each.
 pub fn errors() -> Vec<Case> {
     let sections = SECTIONS.iter().map(|section| Case::read(&FOLDER.join(&section.name)));
-    inputs(ERRORS).into_iter().chain(sections).collect()
+    let mut all: Vec<Case> = inputs(ERRORS).into_iter().chain(sections).collect();
+    all.sort_by(|a, b| a.input.file_name().cmp(&b.input.file_name()));
+    all
 }
 
 /// Asserts that the messages of a case are the expected ones, or writes them if [`snapshot::blessing`].

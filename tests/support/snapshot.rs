@@ -51,7 +51,8 @@ pub fn check(name: &str, actual: &str) {
 /// Greatest number of lines that [`update`] shows of each side.
 const SHOWN: usize = 20;
 
-/// Asserts that a file that is generated has this text, or writes it if [`blessing`]. `command` writes it. Shows only the lines that differ.
+/// Asserts that a file that is generated has this text, or writes it if [`blessing`]. `command` writes it. Shows only
+/// the lines that differ.
 #[track_caller]
 pub fn update(path: &Path, expected: &str, command: &str) {
     if blessing() {

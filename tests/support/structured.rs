@@ -1,4 +1,5 @@
-//! Runs of structured mutants: made, checked and, if `check` accepts them, executed in the real runtime, until enough are accepted.
+//! Runs of structured mutants: made, checked and, if `check` accepts them, executed in the real runtime, until enough
+//! are accepted.
 //!
 //! How a file is changed is up to the tests.
 

@@ -293,8 +293,8 @@ fn example(operation: Operation) -> (Vec<&'static [u64]>, Vec<(&'static str, Ite
     }
 }
 
-/// Returns a program with one operation on operands of these types, without a bias if `bias` is `false`. Inputs that are quantized at run time
-/// are converted from float32 first.
+/// Returns a program with one operation on operands of these types, without a bias if `bias` is `false`. Inputs that
+/// are quantized at run time are converted from float32 first.
 pub fn program(operation: Operation, types: &[i16], bias: bool) -> Vec<u8> {
     let (sizes, fields) = example(operation);
     let operands: Vec<_> = operation.operands().collect();

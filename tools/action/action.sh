@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The steps of action.yml. Each reads its parameters from the environment, because text of a workflow in a script would be code.
+# The steps of action.yml. Each reads its parameters from the environment, because text of a workflow in a script would
+# be code.
 #
 #   action.sh install   downloads the command of the release of this repository, and adds it to PATH
 #   action.sh check     `check` of the files; status 1 for errors

@@ -1,4 +1,5 @@
-// Searches the book as its page does: search.js FOLDER QUERY PAGE exits with status 1 if the page is not among the first ten results.
+// Searches the book as its page does: search.js FOLDER QUERY PAGE exits with status 1 if the page is not among the
+// first ten results.
 const fs = require('fs');
 const path = require('path');
 

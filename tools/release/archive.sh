@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Writes the archive of a release for a target: the command, completions, manual pages, the examples of the guide and licenses.
+# Writes the archive of a release for a target: the command, completions, manual pages, the examples of the guide and
+# licenses.
 #
 #   tools/release/archive.sh TARGET BINARY FOLDER [RUNNABLE]
 #
-# RUNNABLE is the same command for this machine, if BINARY does not run here. The names are those of [package.metadata.binstall] in Cargo.toml.
+# RUNNABLE is the same command for this machine, if BINARY does not run here. The names are those of
+# [package.metadata.binstall] in Cargo.toml.
 set -euo pipefail
 target=$1 binary=$2 folder=$3 runnable=${4:-$2}
 cd "$(dirname "$0")/../.."

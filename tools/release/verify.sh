@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares a tag with what it releases: fails unless all versions are the tag's, the changelog has a section of it, and the address in
-# Cargo.toml is that of the repository. Prints the section, for the page of the release.
+# Compares a tag with what it releases: fails unless all versions are the tag's, the changelog has a section of it, and
+# the address in Cargo.toml is that of the repository. Prints the section, for the page of the release.
 #
 #   tools/release/verify.sh TAG ADDRESS
 set -euo pipefail

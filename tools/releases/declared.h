@@ -1,7 +1,8 @@
-// declared.h: classes of the runtime whose headers the packages before 1.3 do not have, though their libraries export the functions.
+// declared.h: classes of the runtime whose headers the packages before 1.3 do not have, though their libraries export
+// the functions.
 //
-// They are declared without fields: functions that return such an object return bytes, and where the flag behind an object is, is measured at the
-// start (see `Layout`).
+// They are declared without fields: functions that return such an object return bytes, and where the flag behind an
+// object is, is measured at the start (see `Layout`).
 
 #pragma once
 

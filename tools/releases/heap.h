@@ -1,6 +1,6 @@
-// heap.h: a heap that ends the process if a freed or foreign byte is touched. Each allocation ends at a page that cannot be accessed, and its own
-// pages cannot be once it is freed. Replaces malloc and its relatives in the process; before `guard_heap`, and once the space is used up, they are
-// those of the C library.
+// heap.h: a heap that ends the process if a freed or foreign byte is touched. Each allocation ends at a page that
+// cannot be accessed, and its own pages cannot be once it is freed. Replaces malloc and its relatives in the process;
+// before `guard_heap`, and once the space is used up, they are those of the C library.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// judge.cpp: answers of one release's runtime to files. Loads and executes each file in a child process of its own; the protocol is described in
-// README.md next to this file.
+// judge.cpp: answers of one release's runtime to files. Loads and executes each file in a child process of its own; the
+// protocol is described in README.md next to this file.
 
 #include "heap.h"
 #include "layout.h"

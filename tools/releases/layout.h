@@ -5,7 +5,8 @@
 #include "declared.h"
 #include "memory.h"
 
-// A `Result<T>` is the object or the error, and then a flag: at the size of the object. It is the byte that a failing call writes behind the error.
+// A `Result<T>` is the object or the error, and then a flag: at the size of the object. It is the byte that a failing
+// call writes behind the error.
 struct Layout {
   size_t program, meta, method, tensor, data, merged;
 };

@@ -17,7 +17,8 @@ constexpr size_t kGuard = size_t{1} << 20;
 
 inline bool guarding = false;
 
-// Filled with zeros, at a multiple of 64; with guards, at the end of a page that is followed by some that cannot be accessed. Null if it is too large.
+// Filled with zeros, at a multiple of 64; with guards, at the end of a page that is followed by some that cannot be
+// accessed. Null if it is too large.
 inline uint8_t* memory(size_t size) {
   if (size > kLargest) {
     return nullptr;

@@ -32,8 +32,8 @@ TABLES = REPOSITORY / "crates/pte-releases/releases"
 # Seed of the generated programs.
 SEED = 32
 
-# Largest difference of an output by rounding in other kernels, for inputs up to 2, if the original does not run in the older release or has wrong
-# outputs there: releases before 0.6 ignore the keys of constants in payloads.
+# Largest difference of an output by rounding in other kernels, for inputs up to 2, if the original does not run in the
+# older release or has wrong outputs there: releases before 0.6 ignore the keys of constants in payloads.
 ROUNDING = 1e-5
 
 FLOATS = {5: "e", 6: "f", 7: "d"}

@@ -117,7 +117,8 @@ def is_data(name, kind):
     return kind == "OBJECT" or name.startswith(("_ZTV", "_ZTI", "_ZTS", "PyExc_")) or name.endswith(("Struct", "_Type"))
 
 
-# Template instances for the registration of kernels in torch, which would read what absent functions return. They return an empty pointer, in memory.
+# Template instances for the registration of kernels in torch, which would read what absent functions return. They
+# return an empty pointer, in memory.
 SCHEMA = "_ZN3c106detail30inferFunctionSchemaFromFunctor"
 
 

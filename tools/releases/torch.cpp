@@ -1,6 +1,8 @@
-// torch.cpp: what the runtimes of old releases take from libtorch: information about the processor, a thread pool, and products of matrices.
+// torch.cpp: what the runtimes of old releases take from libtorch: information about the processor, a thread pool, and
+// products of matrices.
 //
-// The processor has AVX2 and what came before, and there is one thread: the results are the same on each machine that has these.
+// The processor has AVX2 and what came before, and there is one thread: the results are the same on each machine that
+// has these.
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,8 @@ use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 use pte_operators::kinds::Kinds;
 
-/// Number of accesses that a method may have in any case, because its calls repeat lists. Each takes 24 bytes with its index.
+/// Number of accesses that a method may have in any case, because its calls repeat lists. Each takes 24 bytes with its
+/// index.
 pub const LEAST_ITEMS: usize = 1 << 20;
 
 /// Number of further accesses for each argument, value and item of a list of values in the file.

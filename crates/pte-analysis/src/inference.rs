@@ -127,8 +127,8 @@ impl Inference {
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
     }
 
-    /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known. Tensors of more
-    /// dimensions than the runtime loads are not read, because many calls can have the same one.
+    /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known.
+    /// Tensors of more dimensions than the runtime loads are not read, because many calls can have the same one.
     pub fn temporary(&self, values: &[EValue], operator: &ResolvedOperator, args: &[ValueId]) -> Option<u64> {
         let rule = match operator.temporary {
             Temporary::Nothing => return Some(0),
@@ -142,8 +142,8 @@ impl Inference {
         rule(&Call::new(&operator.signature, &self.arguments(values, operator, args)))
     }
 
-    /// Returns the result of a call that only moves elements, in the memory that has the elements of its first argument at `from`;
-    /// `None` for other operators, and if the elements have no strides there.
+    /// Returns the result of a call that only moves elements, in the memory that has the elements of its first argument
+    /// at `from`; `None` for other operators, and if the elements have no strides there.
     pub fn moved(
         &self,
         values: &[EValue],
@@ -264,8 +264,8 @@ impl Inference {
     }
 }
 
-/// Returns a number, a string, or a list of numbers as an argument; `None` for an absent string or list, and for tensors and lists of
-/// values.
+/// Returns a number, a string, or a list of numbers as an argument; `None` for an absent string or list, and for
+/// tensors and lists of values.
 pub fn literal_argument(value: &EValue) -> Option<Argument<'_>> {
     Some(match value {
         EValue::Null => Argument::Null,

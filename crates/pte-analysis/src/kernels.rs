@@ -8,8 +8,8 @@ use pte_model::program::{EValue, ExecutionPlan, Program, Tensor, ValueId};
 
 /// Kernels and backends that a program needs.
 ///
-/// A kernel is needed if the operator table of a method names it, even if no instruction calls it: the runtime resolves all of them
-/// when the method is loaded.
+/// A kernel is needed if the operator table of a method names it, even if no instruction calls it: the runtime resolves
+/// all of them when the method is loaded.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramKernels {
     /// Operators by full name, such as `aten::add.out`. Those without a name are left out.
@@ -27,8 +27,9 @@ pub struct KernelCalls {
     pub instructions: u64,
     /// Numbers of arguments of its calls, with the result.
     pub arguments: BTreeSet<usize>,
-    /// Tensors of its calls, in the order of the arguments, each combination once: indices of [`ProgramKernels::tensors`]. A list of
-    /// tensors counts as its first tensor; other arguments, and lists without a tensor, are left out.
+    /// Tensors of its calls, in the order of the arguments, each combination once: indices of
+    /// [`ProgramKernels::tensors`]. A list of tensors counts as its first tensor; other arguments, and lists without a
+    /// tensor, are left out.
     pub variants: BTreeSet<Vec<u32>>,
 }
 
@@ -108,7 +109,8 @@ impl ProgramKernels {
     }
 }
 
-/// Returns the tensor that stands for an argument: itself, or the first one of a list. `gen_oplist` of ExecuTorch reads lists in this way.
+/// Returns the tensor that stands for an argument: itself, or the first one of a list. `gen_oplist` of ExecuTorch reads
+/// lists in this way.
 pub fn first_tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
     let find = |id: ValueId| plan.value(id)?.as_tensor();
     match plan.value(arg)? {

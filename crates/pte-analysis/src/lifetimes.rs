@@ -1,5 +1,6 @@
-//! Lifetimes of values, from the first instruction that uses a value to the last one. [`Execution`] has those of a method as its
-//! instructions are executed. [`Spans`] extends lifetimes over lists, views and loops, also for a planner with rules of its own.
+//! Lifetimes of values, from the first instruction that uses a value to the last one. [`Execution`] has those of a
+//! method as its instructions are executed. [`Spans`] extends lifetimes over lists, views and loops, also for a planner
+//! with rules of its own.
 //!
 //! Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one.
 
@@ -300,8 +301,8 @@ impl Execution {
     }
 }
 
-/// Values that have the memory of another one from a move on, also in the next execution, which then uses it before it moves to them again: an
-/// instruction or the caller writes them, too, or they are read first.
+/// Values that have the memory of another one from a move on, also in the next execution, which then uses it before it
+/// moves to them again: an instruction or the caller writes them, too, or they are read first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptMoves {
     /// Such values together with all values whose memory they may have, in ascending order.
@@ -453,8 +454,8 @@ mod tests {
     }
 
     impl Method {
-        /// A method with these instructions: `aten::sin.out x y y`, `move x y` or `jump c 4`. Tensors are values of planned memory, `1` and
-        /// `false` are literals.
+        /// A method with these instructions: `aten::sin.out x y y`, `move x y` or `jump c 4`. Tensors are values of
+        /// planned memory, `1` and `false` are literals.
         fn new(inputs: &str, instructions: &[&str], output: &str) -> Method {
             let mut method = Method { plan: ExecutionPlan::default(), names: Vec::new() };
             method.plan.inputs = Some(method.values(inputs));

@@ -1,5 +1,5 @@
-//! A method with what its instructions do: each analysis is computed when it is first asked for, and dropped with the method. It reports
-//! nothing, and knows nothing of planned offsets.
+//! A method with what its instructions do: each analysis is computed when it is first asked for, and dropped with the
+//! method. It reports nothing, and knows nothing of planned offsets.
 
 use std::cell::OnceCell;
 
@@ -80,8 +80,8 @@ impl<'p> Method<'p> {
         index.of(value).iter().map(|access| &list[*access as usize])
     }
 
-    /// Returns, by value, `true` if a move, or a call that returns its argument, gives it the memory of another value: its content is then
-    /// not in the place that is planned for it.
+    /// Returns, by value, `true` if a move, or a call that returns its argument, gives it the memory of another value:
+    /// its content is then not in the place that is planned for it.
     pub fn replaced(&self) -> &[bool] {
         self.replaced.get_or_init(|| {
             let mut replaced = vec![false; self.values().len()];
@@ -94,6 +94,6 @@ impl<'p> Method<'p> {
 
     /// Returns the values that share memory; `None` if the method has more accesses than [`Accesses`] collects.
     pub fn storage(&self) -> Option<&Storage> {
-        self.storage.get_or_init(|| Storage::new(self)).as_ref()
+        self.storage.get_or_init(|| Storage::new(self.plan, &self.operators, self.aliases())).as_ref()
     }
 }

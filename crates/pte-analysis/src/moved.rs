@@ -1,8 +1,8 @@
-//! Finds writes to memory whose content is read later through the target of a move: a move copies no bytes, so that the target has the
-//! memory of the source until the next move to it.
+//! Finds writes to memory whose content is read later through the target of a move: a move copies no bytes, so that the
+//! target has the memory of the source until the next move to it.
 //!
-//! It compares places in planned memory along the control flow, and knows nothing of planners. Content that is read through the tensor
-//! itself is not covered.
+//! It compares places in planned memory along the control flow, and knows nothing of planners. Content that is read
+//! through the tensor itself is not covered.
 
 use std::collections::HashSet;
 
@@ -50,8 +50,8 @@ struct Holder {
     since: u32,
 }
 
-/// Returns the jumps of a method that may be taken, without an analysis of their conditions: only a Bool `false` that no instruction
-/// writes is constant.
+/// Returns the jumps of a method that may be taken, without an analysis of their conditions: only a Bool `false` that
+/// no instruction writes is constant.
 pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
     let mut is_written = vec![false; plan.values().len()];
     for access in accesses.list.iter().filter(|access| access.kind.may_write()) {
@@ -68,8 +68,8 @@ pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
     jumps(plan).into_iter().map(|jump| (jump, falls_through(&jump))).collect()
 }
 
-/// Returns `true` if a memory plan of a method overwrites content that is read later through the target of a move, or if that is not known.
-/// `places` has pool and offset of each value.
+/// Returns `true` if a memory plan of a method overwrites content that is read later through the target of a move, or
+/// if that is not known. `places` has pool and offset of each value.
 pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
     let method = Method::with_operators(plan, operators.clone());
     let aliases = method.aliases();
@@ -95,8 +95,8 @@ pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, place
 }
 
 impl MovedMemory<'_> {
-    /// Returns the first write to the memory of each value that a target of its moves has. `spend` takes units of work: visited steps and
-    /// accesses; `None` if it refuses.
+    /// Returns the first write to the memory of each value that a target of its moves has. `spend` takes units of work:
+    /// visited steps and accesses; `None` if it refuses.
     pub fn overwritten(&self, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Vec<OverwrittenMove>> {
         let mut found: Vec<OverwrittenMove> = Vec::new();
         let mut is_alias = vec![false; self.ranges.len()];
@@ -121,7 +121,8 @@ impl MovedMemory<'_> {
         Some(found)
     }
 
-    /// Returns the values that have the memory of another one after a step, and the targets of moves that instructions write.
+    /// Returns the values that have the memory of another one after a step, and the targets of moves that instructions
+    /// write.
     fn start(&self) -> Vec<Holder> {
         let mut is_target = vec![false; self.ranges.len()];
         for alias in self.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
@@ -230,7 +231,8 @@ impl MovedMemory<'_> {
             let Some(range) = range.filter(|_| is_definite && value != holder.source && value != holder.value) else {
                 return false;
             };
-            // A tensor at the same offset that is written in place is a view. An alias may have other memory than its place.
+            // A tensor at the same offset that is written in place is a view. An alias may have other memory than its
+            // place.
             is_kept || !(is_alias[value] || range.start == source.start && access.kind.is_in_place())
         };
         let index = accesses.iter().position(writes)?;

@@ -167,7 +167,8 @@ impl ResolvedOperator {
         }
     }
 
-    /// Returns the name of a constant that is passed as an argument, as torch's layers call it: `bias` for `self` of `addmm`.
+    /// Returns the name of a constant that is passed as an argument, as torch's layers call it: `bias` for `self` of
+    /// `addmm`.
     pub fn constant_name(&self, position: usize) -> Option<&str> {
         let argument = &*self.signature.args.get(position)?.name;
         let named = self.facts.constant_names.iter().find(|(name, _)| *name == argument);
@@ -300,7 +301,8 @@ impl MethodOperators {
         })
     }
 
-    /// Returns the arguments that a call reads, and its results, if these are its only effect; `None` for other instructions.
+    /// Returns the arguments that a call reads, and its results, if these are its only effect; `None` for other
+    /// instructions.
     pub fn pure_call<'i>(&self, instruction: &'i Instruction) -> Option<(&'i [ValueId], &'i [ValueId])> {
         let (operator, args) = (self.called(instruction)?, instruction.args());
         operator.is_pure(args).then(|| args.split_at(operator.results(args.len()).start))
@@ -328,7 +330,8 @@ impl MethodOperators {
     }
 }
 
-/// Returns `true` if an unknown operator is assumed to be an out variant, whose out is passed twice: its overload ends in `out`.
+/// Returns `true` if an unknown operator is assumed to be an out variant, whose out is passed twice: its overload ends
+/// in `out`.
 pub fn is_out_variant(unknown: &str) -> bool {
     unknown.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"))
 }

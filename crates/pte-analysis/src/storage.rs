@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use super::access::{Access, Accesses};
-use super::aliases::{AliasKind, Groups};
-use super::method::Method;
-use pte_model::program::Memory;
+use super::aliases::{Alias, AliasKind, Groups};
+use super::operators::MethodOperators;
+use pte_model::program::{ExecutionPlan, Memory};
 
 /// The values of a method by the memory that they share: through views, aliases and moves.
 #[derive(Debug)]
@@ -16,14 +16,14 @@ pub struct Storage {
     firsts: Vec<usize>,
     /// By first value: the steps that may write the memory, in ascending order.
     writes: Vec<Vec<u32>>,
-    /// By value: the first and the last step that uses it, also as an item of a list; the number of instructions for an output.
+    /// By value: the first and the last step that uses it, also as an item of a list; the number of instructions for an
+    /// output.
     uses: Vec<Option<(u32, u32)>>,
 }
 
 impl Storage {
     /// Groups the values of a method. `None` if it has more accesses than [`Accesses`] collects.
-    pub fn new(method: &Method<'_>) -> Option<Storage> {
-        let plan = method.plan;
+    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, aliases: &[Alias]) -> Option<Storage> {
         let count = plan.values().len();
         let mut groups = Groups::new(count);
         for (value, tensor) in plan.tensors() {
@@ -35,7 +35,7 @@ impl Storage {
         }
         // A view of an instruction changes no content.
         let mut views = HashSet::new();
-        for alias in method.aliases() {
+        for alias in aliases {
             groups.join(alias.result, alias.base);
             if alias.kind == AliasKind::View {
                 views.insert((alias.step, alias.result));
@@ -43,7 +43,7 @@ impl Storage {
         }
         let firsts: Vec<usize> = (0..count).map(|value| groups.first(value)).collect();
         let owners: Vec<u32> = firsts.iter().map(|first| *first as u32).collect();
-        let accesses = Accesses::of(plan, &method.operators, plan.has_content(), &owners);
+        let accesses = Accesses::of(plan, operators, plan.has_content(), &owners);
         if accesses.is_truncated {
             return None;
         }
@@ -85,8 +85,8 @@ impl Storage {
         writes.get(writes.partition_point(|step| *step <= first)).is_some_and(|step| *step <= last)
     }
 
-    /// Returns the first and the last step that uses a value; `None` for an unused one. The step of an output is the number of
-    /// instructions.
+    /// Returns the first and the last step that uses a value; `None` for an unused one. The step of an output is the
+    /// number of instructions.
     pub fn uses(&self, value: usize) -> Option<(u32, u32)> {
         self.uses[value]
     }

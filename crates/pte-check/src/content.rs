@@ -1,5 +1,5 @@
-//! Elements of tensors that follow from the file: constants, and what calls compute from constants alone, as the operators
-//! evaluate them. Other computed values are not known before the method runs.
+//! Elements of tensors that follow from the file: constants, and what calls compute from constants alone, as the
+//! operators evaluate them. Other computed values are not known before the method runs.
 
 use std::borrow::Cow;
 
@@ -19,8 +19,8 @@ const MAX_RESULT: usize = 16 << 20;
 type Arguments<'p> = Vec<(Argument<'p>, Vec<Option<Blob>>)>;
 
 impl<'p> KernelCall<'_, 'p> {
-    /// Returns the elements of a tensor of int32 or int64 that follow from the file, in the order of its memory; those of a
-    /// tensor that is filled with a number, once. `None` if they are not known.
+    /// Returns the elements of a tensor of int32 or int64 that follow from the file, in the order of its memory; those
+    /// of a tensor that is filled with a number, once. `None` if they are not known.
     pub(super) fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let (value, EValue::Tensor(tensor)) = self.argument(position)? else { return None };
         if let Some(data) = self.method.constant(tensor) {

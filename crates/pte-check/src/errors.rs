@@ -1,5 +1,5 @@
-//! The errors of ExecuTorch 1.5.1: meaning, causes and remedy of each. The rules whose violation causes one are those whose
-//! text about the runtime names it. The texts are in errors.table.
+//! The errors of ExecuTorch 1.5.1: meaning, causes and remedy of each. The rules whose violation causes one are those
+//! whose text about the runtime names it. The texts are in errors.table.
 
 use std::sync::LazyLock;
 
@@ -38,7 +38,8 @@ pub struct RuntimeError {
 }
 
 impl RuntimeError {
-    /// Returns the error with a number (`0x14`, or decimal: `20`) or a name (`OperatorMissing`, `Error::OperatorMissing`), in any case.
+    /// Returns the error with a number (`0x14`, or decimal: `20`) or a name (`OperatorMissing`,
+    /// `Error::OperatorMissing`), in any case.
     pub fn find(text: &str) -> Option<&'static RuntimeError> {
         let lower = text.to_ascii_lowercase();
         let number = match lower.strip_prefix("0x") {

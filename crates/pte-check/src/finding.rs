@@ -86,8 +86,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the finding as lines: itself, its position in the YAML, and the behaviour of the runtime. `SourceNames` of `pte-emit` adds
-    /// names.
+    /// Returns the finding as lines: itself, its position in the YAML, and the behaviour of the runtime. `SourceNames`
+    /// of `pte-emit` adds names.
     pub fn lines(&self) -> String {
         let at = self.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
         format!("{self}\n{}    the runtime: {}\n", at.unwrap_or_default(), self.rule.runtime)

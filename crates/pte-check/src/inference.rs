@@ -366,7 +366,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Takes a number of items of lists from the budget; returns `false` if it is exceeded, and the call is not checked.
+    /// Takes a number of items of lists from the budget; returns `false` if it is exceeded, and the call is not
+    /// checked.
     fn spend(&mut self, items: usize) -> bool {
         self.budget.spend(items).is_some()
     }

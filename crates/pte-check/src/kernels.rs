@@ -290,7 +290,8 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         self.facts.channels != Channels::One && !self.facts.quantizes
     }
 
-    /// Checks the types of the tensors, and the arguments that repeat them. Types of the other arguments are in `types.table` (O-14).
+    /// Checks the types of the tensors, and the arguments that repeat them. Types of the other arguments are in
+    /// `types.table` (O-14).
     fn check_types(&self, report: &mut Report<'_>) {
         let (call, out, dtype, (small, real)) = (self.call, self.out, self.facts.range() + 2, self.types());
         let quantizes = self.facts.quantizes;

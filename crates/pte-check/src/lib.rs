@@ -97,7 +97,8 @@ pub struct CheckOptions {
     /// Names of unknown operators that are reported already and have no finding, such as those of
     /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
-    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of that release.
+    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of that
+    /// release.
     pub runtime: Option<Arc<Release>>,
     /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
     pub kept: Option<usize>,
@@ -163,8 +164,8 @@ impl DataFile {
         Ok(DataFile { name: name.into(), head, len, data: Arc::new(move |at, size| origin.blob(at, size, len)) })
     }
 
-    /// A file that is not written yet: its first bytes, at least up to the end of its metadata, its size in bytes, and access to its data
-    /// by offset and size.
+    /// A file that is not written yet: its first bytes, at least up to the end of its metadata, its size in bytes, and
+    /// access to its data by offset and size.
     #[doc(hidden)]
     pub fn unwritten(
         name: impl Into<String>,
@@ -257,8 +258,8 @@ fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
 }
 
 impl Profile {
-    /// Returns the profile that a file is validated with for a release: that of old files if the release reads them (no header or a short one,
-    /// constants inside the FlatBuffer) and the profile is the default one.
+    /// Returns the profile that a file is validated with for a release: that of old files if the release reads them (no
+    /// header or a short one, constants inside the FlatBuffer) and the profile is the default one.
     ///
     /// ```
     /// use pte_check::{Profile, pte_releases::Release};
@@ -323,7 +324,8 @@ fn program_at(
     let is_large = bytes.len() >= LARGE;
     let semantics = || {
         let mut findings = Findings::keeping(options.profile, options.kept);
-        // If the other steps have no findings, the reader rejects only tables of a newer schema that share too many bytes.
+        // If the other steps have no findings, the reader rejects only tables of a newer schema that share too many
+        // bytes.
         let mut program = match read_head(bytes, len, References::Valid, data) {
             Ok(ProgramContents { program, .. }) => program,
             Err(error) => {
@@ -354,7 +356,8 @@ fn program_at(
         findings
     };
     thread::scope(|scope| {
-        // A second thread reads a large program and checks its semantics while its structure and its fields are still being checked.
+        // A second thread reads a large program and checks its semantics while its structure and its fields are still
+        // being checked.
         let concurrent = is_large.then(|| scope.spawn(semantics));
         let mut report = Reporter::new(findings, bytes, prefix, start);
         verify(bytes, &pte::PROGRAM, header.range.clone(), &mut report);

@@ -33,7 +33,8 @@ pub struct Reporter<'f, 'a> {
 }
 
 impl<'f, 'a> Reporter<'f, 'a> {
-    /// Returns a reporter for a FlatBuffer whose `bytes` begin at `start` of the file, and whose paths begin with `prefix`.
+    /// Returns a reporter for a FlatBuffer whose `bytes` begin at `start` of the file, and whose paths begin with
+    /// `prefix`.
     pub fn new(findings: &'f mut Findings, bytes: &'a [u8], prefix: &'static str, start: u64) -> Reporter<'f, 'a> {
         Reporter { findings, bytes, prefix, start }
     }

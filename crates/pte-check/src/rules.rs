@@ -1,9 +1,9 @@
-//! The rules: id, severity, profiles, reason, and behaviour of the real runtime, read from rules.md, which docs/rules.md shows. The other
-//! files of this folder check them.
+//! The rules: id, severity, profiles, reason, and behaviour of the real runtime, read from rules.md, which
+//! docs/rules.md shows. The other files of this folder check them.
 //!
 //! Ids are stable. Rules with `O-` are about arguments of operators, those with `X-` about the semantics of methods;
-//! the runtime does not check rules with `G-`. Those with `R-` compare a program with a target, those with `V-` with a release. The runtime checks
-//! all others, or requires them without a check.
+//! the runtime does not check rules with `G-`. Those with `R-` compare a program with a target, those with `V-` with a
+//! release. The runtime checks all others, or requires them without a check.
 
 use std::fmt;
 use std::str::FromStr;

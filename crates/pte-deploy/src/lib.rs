@@ -1,5 +1,5 @@
-//! Parts that a firmware or an application must contain to run programs: the programs as arrays in C or assembly, the kernels that they call, and
-//! the sizes of memory in the form that build systems read.
+//! Parts that a firmware or an application must contain to run programs: the programs as arrays in C or assembly, the
+//! kernels that they call, and the sizes of memory in the form that build systems read.
 //!
 //! It opens no file and creates none: its results are texts, or go to a writer of the caller.
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Keywords of C23 and C++23, and the alternative names of C++'s operators: none of them can be the name of an object in both languages.
+/// Keywords of C23 and C++23, and the alternative names of C++'s operators: none of them can be the name of an object
+/// in both languages.
 const KEYWORDS: &[&str] = &[
     "alignas",
     "alignof",
@@ -101,7 +102,8 @@ const KEYWORDS: &[&str] = &[
     "xor_eq",
 ];
 
-/// Other names that an object cannot have: of the headers that generated files include, of the program, and macros of compilers for Linux.
+/// Other names that an object cannot have: of the headers that generated files include, of the program, and macros of
+/// compilers for Linux.
 const TAKEN: &[&str] = &[
     "NULL",
     "linux",
@@ -127,8 +129,8 @@ fn is_integer_name(text: &str) -> bool {
     is_integer && ["_t", "_c", "_max", "_min", "_width"].iter().any(|end| lower.ends_with(end)) || is_limit(text)
 }
 
-/// Identifier that names an object in C and in C++: ASCII letters, digits and `_`, neither a keyword nor reserved for the implementation
-/// (a leading `_`, or `__` anywhere: C23 6.4.2, [lex.name] of C++23).
+/// Identifier that names an object in C and in C++: ASCII letters, digits and `_`, neither a keyword nor reserved for
+/// the implementation (a leading `_`, or `__` anywhere: C23 6.4.2, [lex.name] of C++23).
 ///
 /// ```
 /// use pte_deploy::Symbol;
@@ -172,8 +174,8 @@ impl Symbol {
         Err(SymbolError { text: text.to_owned(), reason })
     }
 
-    /// Makes a symbol of a name, such as that of a file: `_` stands for each run of other characters. Different names can yield the same
-    /// symbol.
+    /// Makes a symbol of a name, such as that of a file: `_` stands for each run of other characters. Different names
+    /// can yield the same symbol.
     pub fn from_name(name: &str) -> Symbol {
         let mut text = String::new();
         for character in name.chars() {

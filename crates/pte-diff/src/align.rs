@@ -8,7 +8,8 @@ use std::collections::HashMap;
 /// Number of steps on diagonals after which the cheap alignment is used. They take about a tenth of a second.
 const WORK: u64 = 1 << 25;
 
-/// Pairs positions with equal keys, ascending on both sides. The result does not depend on which sequence is the left one.
+/// Pairs positions with equal keys, ascending on both sides. The result does not depend on which sequence is the left
+/// one.
 pub fn align(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
     // Ties are always resolved in favour of the same sequence.
     let is_swapped = (right.len(), right) < (left.len(), left);

@@ -1,4 +1,5 @@
-//! Compares pairs of blobs in blocks, on all cores and in constant memory, and computes statistics of those that differ.
+//! Compares pairs of blobs in blocks, on all cores and in constant memory, and computes statistics of those that
+//! differ.
 //!
 //! Blocks are compared as bytes. Elements are decoded only in blocks that differ. For the cosine similarity, equal
 //! blocks are read again from one side.

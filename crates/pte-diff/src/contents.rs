@@ -16,9 +16,9 @@ use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::{PoolContent, PoolRange};
 use pte_model::program::{EValue, FieldReference, Memory, TensorData, ValueId};
 
-/// Number of pieces of memory that are followed for the reads of every method, and further ones for each access. A method of an exporter
-/// has a few pieces for each read; only many tensors that overlap in parts reach the limit. Later reads are not compared, which is a
-/// difference.
+/// Number of pieces of memory that are followed for the reads of every method, and further ones for each access. A
+/// method of an exporter has a few pieces for each read; only many tensors that overlap in parts reach the limit. Later
+/// reads are not compared, which is a difference.
 const LEAST_WORK: u64 = 1 << 20;
 const WORK_PER_ACCESS: u64 = 64;
 
@@ -106,8 +106,8 @@ fn own_range(value: &EValue, end: &mut u64) -> Option<PoolRange> {
 struct Follower<'v, 's> {
     view: &'v MethodView<'s>,
     pools: PoolContent<Written>,
-    /// By value: the range of its bytes in planned memory, or in that of the caller; `None` if it has none, or if the range is not
-    /// known.
+    /// By value: the range of its bytes in planned memory, or in that of the caller; `None` if it has none, or if the
+    /// range is not known.
     ranges: Vec<Option<PoolRange>>,
     /// Pieces that may still be followed; `None` if there were more.
     work: Option<u64>,
@@ -214,7 +214,8 @@ fn meetings(view: &MethodView<'_>) -> HashSet<usize> {
     blocks::jumps(view.plan).into_iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
 }
 
-/// Returns the reads of a method by step, with those of the caller at the end, and the step after which they exceed the limit.
+/// Returns the reads of a method by step, with those of the caller at the end, and the step after which they exceed the
+/// limit.
 fn reads(view: &MethodView<'_>) -> (Vec<Vec<Read>>, Option<usize>) {
     let meetings = meetings(view);
     let mut follower = Follower::new(view);

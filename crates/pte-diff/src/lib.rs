@@ -1,8 +1,8 @@
 //! Compares two programs or files. The result is a list of plain data.
 //!
 //! Elements are aligned by names and structure, never by index: `align` aligns instructions, and `values` matches
-//! values by their roles. Other numbers or another memory plan therefore change nothing in the area of the meaning. A bad
-//! alignment reports more differences, but never loses one.
+//! values by their roles. Other numbers or another memory plan therefore change nothing in the area of the meaning. A
+//! bad alignment reports more differences, but never loses one.
 
 // Types of it are arguments and results.
 pub use pte_model;

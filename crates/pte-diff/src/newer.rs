@@ -1,5 +1,5 @@
-//! Compares the parts of a newer schema: fields that the schema does not have, and members of unions, by their tables and slots. Their
-//! meaning is unknown, so each difference counts as one of the meaning.
+//! Compares the parts of a newer schema: fields that the schema does not have, and members of unions, by their tables
+//! and slots. Their meaning is unknown, so each difference counts as one of the meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -154,8 +154,8 @@ impl Side {
         Ok(side.complete())
     }
 
-    /// A program that is not written to a file, with the names of its values by method; without a program, a file of weights. The caller
-    /// sets the sizes, the keys and the tests.
+    /// A program that is not written to a file, with the names of its values by method; without a program, a file of
+    /// weights. The caller sets the sizes, the keys and the tests.
     pub fn unwritten(contents: Option<ProgramContents>, value_names: Vec<Vec<Option<String>>>) -> Side {
         let side = contents.map_or_else(Side::default, Side::of_contents);
         Side { file: None, value_names, ..side }.complete()

@@ -68,14 +68,15 @@ pub struct Execution<'d> {
     pub instruction: InstructionIndex,
     /// Kind of the instruction; `None` if the block ends before it, or instructions were not measured.
     pub kind: Option<CallKind>,
-    /// Operator with its overload, without its namespace, such as `add.out`; `None` for operators of the runtime itself.
+    /// Operator with its overload, without its namespace, such as `add.out`; `None` for operators of the runtime
+    /// itself.
     pub kernel: Option<&'d str>,
     /// Time; `None` like `kind`.
     pub time: Option<Span>,
     /// Events of delegates.
     pub delegate: Vec<&'d ProfileEvent>,
-    /// Values that the instruction computed; those of a delegate call are all of its arguments. Values inside of delegates are in
-    /// `inner`.
+    /// Values that the instruction computed; those of a delegate call are all of its arguments. Values inside of
+    /// delegates are in `inner`.
     pub values: Vec<&'d TracedValue>,
     /// Values inside of delegates.
     pub inner: Vec<&'d DebugEvent>,

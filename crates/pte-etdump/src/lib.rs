@@ -1,8 +1,9 @@
 //! ETDump files, which ExecuTorch's runtime records while it executes a program.
 //!
-//! [`EtDump::read`] reads the untrusted bytes of a file. A file has a block for each execution of a method, and one for each time that a
-//! method was loaded; a block is a list of events. [`Run::executions`] groups the events of a block by the instructions that they are
-//! about. The bytes of tensors are in a second file, the debug buffer: [`TracedTensor::data`] reads them.
+//! [`EtDump::read`] reads the untrusted bytes of a file. A file has a block for each execution of a method, and one for
+//! each time that a method was loaded; a block is a list of events. [`Run::executions`] groups the events of a block by
+//! the instructions that they are about. The bytes of tensors are in a second file, the debug buffer:
+//! [`TracedTensor::data`] reads them.
 
 // Types of it are arguments and results.
 pub use pte_model;

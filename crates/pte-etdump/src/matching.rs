@@ -1,5 +1,5 @@
-//! Finds the method of a program that each block of a dump executed. The runtime does not record it: the executed instructions must be
-//! those of the method.
+//! Finds the method of a program that each block of a dump executed. The runtime does not record it: the executed
+//! instructions must be those of the method.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,8 +48,8 @@ impl fmt::Display for MatchError {
 impl std::error::Error for MatchError {}
 
 impl EtDump {
-    /// Returns the blocks that executed instructions, with their methods. Only the methods for which `is_candidate` returns true are
-    /// considered; its arguments are the index and the method.
+    /// Returns the blocks that executed instructions, with their methods. Only the methods for which `is_candidate`
+    /// returns true are considered; its arguments are the index and the method.
     ///
     /// # Errors
     /// There is no such method; a block whose instructions no method has, or several methods.

@@ -59,7 +59,8 @@ impl EtDump {
     }
 }
 
-/// Returns the length of the prefix, which has the size of the FlatBuffer after it; 0 for a file without one. The runtime always writes it.
+/// Returns the length of the prefix, which has the size of the FlatBuffer after it; 0 for a file without one. The
+/// runtime always writes it.
 fn prefix(bytes: &[u8]) -> std::result::Result<usize, String> {
     const PREFIX: usize = 4;
     if bytes.get(PREFIX + 4..PREFIX + 8) != Some(IDENTIFIER.as_bytes()) {

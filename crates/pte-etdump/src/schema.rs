@@ -1,7 +1,7 @@
 //! Slot tables of `etdump_schema_flatcc.fbs` of ExecuTorch 1.5.1, and the names that the runtime gives to events.
 //!
-//! Unlike in the schemas of programs, some defaults are not zero: an absent `instruction_id`, `delegate_debug_id_int` or
-//! `bundled_input_index` is -1.
+//! Unlike in the schemas of programs, some defaults are not zero: an absent `instruction_id`, `delegate_debug_id_int`
+//! or `bundled_input_index` is -1.
 
 use pte_model::format::Kind::{
     Bool, Byte, Bytes, Double, Enum as Named, Float, Int, Long, Longs, Table, Tables, Text, UInt, ULong,

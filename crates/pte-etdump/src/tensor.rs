@@ -21,8 +21,8 @@ pub struct TracedTensor {
     elements: u64,
 }
 
-/// Returns true for the element types that ETDump has an encoding for. ExecuTorch's recorder writes a malformed file for others; a recorder
-/// may record them as one of these of the same size.
+/// Returns true for the element types that ETDump has an encoding for. ExecuTorch's recorder writes a malformed file
+/// for others; a recorder may record them as one of these of the same size.
 ///
 /// ```
 /// use pte_etdump::is_recordable;
@@ -75,8 +75,8 @@ impl TracedTensor {
     /// Creates a tensor from untrusted numbers. Its elements fill its memory: each has a place of its own.
     ///
     /// # Errors
-    /// An unknown element type; negative sizes or strides, or another number of them; a size in bytes of more than 63 bits; strides that
-    /// are not those of an order of the dimensions.
+    /// An unknown element type; negative sizes or strides, or another number of them; a size in bytes of more than 63
+    /// bits; strides that are not those of an order of the dimensions.
     pub fn new(
         scalar_type: ScalarType,
         sizes: Vec<i64>,
@@ -106,7 +106,8 @@ impl TracedTensor {
         Ok(tensor)
     }
 
-    /// Returns true if the strides are those of contiguous memory in some order of the dimensions. Dimensions of one element have any.
+    /// Returns true if the strides are those of contiguous memory in some order of the dimensions. Dimensions of one
+    /// element have any.
     fn is_dense(&self) -> bool {
         if self.elements == 0 {
             return true;

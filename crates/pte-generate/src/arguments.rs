@@ -106,7 +106,8 @@ struct Variables {
     sum: i64,
 }
 
-/// Returns random arguments of an operator, without its outs. `shapes` are sizes of tensors that exist already, which are preferred.
+/// Returns random arguments of an operator, without its outs. `shapes` are sizes of tensors that exist already, which
+/// are preferred.
 pub fn arguments(random: &mut Random, name: &str, signature: &Signature, shapes: &[Vec<i32>]) -> Vec<Operand> {
     let rows = rows(name);
     let mut args = chosen(random, name, signature, shapes, &rows);

@@ -1,4 +1,5 @@
-//! Valid calls: random arguments that the rule of the operator accepts, and outs of the properties that the rule infers.
+//! Valid calls: random arguments that the rule of the operator accepts, and outs of the properties that the rule
+//! infers.
 
 use super::arguments::arguments;
 use super::inferred::results;
@@ -28,8 +29,8 @@ pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> 
     None
 }
 
-/// Returns the call with these arguments and with outs of the properties that the rule of the operator infers. `None` if the kernel does not
-/// take the arguments, or does not write such outs.
+/// Returns the call with these arguments and with outs of the properties that the rule of the operator infers. `None`
+/// if the kernel does not take the arguments, or does not write such outs.
 pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>) -> Option<GeneratedCall> {
     let results = results(name, signature, &args)?;
     let call = complete(name, signature, args, &results)?;
@@ -39,7 +40,8 @@ pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>)
     Some(call)
 }
 
-/// Returns a call with random arguments, which the rule may reject. Outs that are not inferred are like the first tensor.
+/// Returns a call with random arguments, which the rule may reject. Outs that are not inferred are like the first
+/// tensor.
 pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> GeneratedCall {
     let args = arguments(random, name, signature, &[]);
     let results = results(name, signature, &args).unwrap_or_default();

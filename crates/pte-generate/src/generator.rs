@@ -29,15 +29,16 @@ pub struct ProgramGenerator {
 }
 
 impl ProgramGenerator {
-    /// Generator of valid programs over the operators that the default runtime executes on the CPU, with the same results in every run.
-    /// Methods have about as many instructions as `instructions`.
+    /// Generator of valid programs over the operators that the default runtime executes on the CPU, with the same
+    /// results in every run. Methods have about as many instructions as `instructions`.
     pub fn valid(seed: u64, instructions: usize) -> ProgramGenerator {
         let mut operators = calls::operators();
         operators.retain(|(name, _)| is_repeatable(name));
         ProgramGenerator { seed, instructions: Some(instructions), operators }
     }
 
-    /// Generator of programs of one call each of the operators of the default runtime. Most violate requirements of the kernel.
+    /// Generator of programs of one call each of the operators of the default runtime. Most violate requirements of the
+    /// kernel.
     pub fn wild(seed: u64) -> ProgramGenerator {
         ProgramGenerator { seed, instructions: None, operators: calls::operators() }
     }

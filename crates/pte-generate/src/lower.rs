@@ -113,7 +113,8 @@ impl MethodWriter {
         self.instruct(Instruction::KernelCall { op_index, args: Some(Args::from(values)) });
     }
 
-    /// Appends a jump that is taken if a condition is false, and returns its position. [`MethodWriter::land`] sets the destination.
+    /// Appends a jump that is taken if a condition is false, and returns its position. [`MethodWriter::land`] sets the
+    /// destination.
     pub fn jump(&mut self, condition: ValueId) -> usize {
         self.instruct(Instruction::JumpFalseCall { cond_value_index: condition, destination_instruction: 0 });
         self.instruction_count() - 1
@@ -281,7 +282,8 @@ impl MethodWriter {
         program.execution_plan.get_or_insert_default().push(plan);
     }
 
-    /// Returns the values in the order of the exporter: constants, inputs, then for each call its outs before its literals.
+    /// Returns the values in the order of the exporter: constants, inputs, then for each call its outs before its
+    /// literals.
     fn order(&self) -> Vec<usize> {
         let mut keys: Vec<(u8, usize, bool)> = self.values.iter().enumerate().map(|(at, _)| (2, at, true)).collect();
         for (first, first_out, end) in &self.calls {

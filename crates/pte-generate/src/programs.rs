@@ -1,7 +1,9 @@
-//! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and several methods at times.
+//! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and
+//! several methods at times.
 //!
-//! Those of [`control_flow`] also have what exporters do not write: conditions that differ from execution to execution, values that an
-//! instruction writes in one branch and a move sets in the other, state that is used through views, and constants that are outputs.
+//! Those of [`control_flow`] also have what exporters do not write: conditions that differ from execution to execution,
+//! values that an instruction writes in one branch and a move sets in the other, state that is used through views, and
+//! constants that are outputs.
 
 use super::arguments::{arguments, depend};
 use super::calls::executable;
@@ -34,7 +36,8 @@ const DEPTH: usize = 3;
 /// An operator and its signature.
 pub type KnownOperator = (&'static str, Signature);
 
-/// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random arguments.
+/// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random
+/// arguments.
 pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
     generated(random, operators, instructions, false)
 }
@@ -161,8 +164,8 @@ impl<'a> Generator<'a> {
         self.append(&call, signature, ins);
     }
 
-    /// Replaces an argument by a tensor that exists, if the rule of the operator accepts that. Arguments that depend on each other are
-    /// replaced by tensors of the same properties only.
+    /// Replaces an argument by a tensor that exists, if the rule of the operator accepts that. Arguments that depend on
+    /// each other are replaced by tensors of the same properties only.
     fn reuse(&mut self, name: &str, signature: &Signature, args: &mut [Operand], at: usize) {
         let Operand::Tensor(tensor) = &args[at] else { return };
         if tensor.content != Content::Input {
@@ -360,8 +363,9 @@ impl<'a> Generator<'a> {
         condition
     }
 
-    /// `y = f(x) if x.size(0) > n else g(x)`, as the exporter writes it: each branch has tensors of its own, and a move sets the result. In
-    /// irregular programs, there may be two results, and an instruction may write them instead of a move. Returns the results.
+    /// `y = f(x) if x.size(0) > n else g(x)`, as the exporter writes it: each branch has tensors of its own, and a move
+    /// sets the result. In irregular programs, there may be two results, and an instruction may write them instead of a
+    /// move. Returns the results.
     fn moved_branch(&mut self, x: &TensorOperand, depth: usize) -> Vec<ValueId> {
         let count = 1 + usize::from(self.is_irregular && self.random.chance(40));
         let merged: Vec<ValueId> = (0..count).map(|_| self.written(x)).collect();
@@ -417,8 +421,8 @@ impl<'a> Generator<'a> {
         values[own + self.random.below(calls)]
     }
 
-    /// `y = f(x) if x.size(0) > n else g(x)`, written by both branches. Values are in the order in which the assembler numbers them, as in all
-    /// methods, so that the YAML states no indices.
+    /// `y = f(x) if x.size(0) > n else g(x)`, written by both branches. Values are in the order in which the assembler
+    /// numbers them, as in all methods, so that the YAML states no indices.
     fn branch(&mut self, x: &TensorOperand) {
         let Content::Value(from) = x.content else { return };
         let condition = self.condition(from);

@@ -1,5 +1,5 @@
-//! Calls whose arguments are constants, such as the transposition of a weight: their results are the same in every execution, and
-//! `optimize` of `pte-emit` stores them in their place.
+//! Calls whose arguments are constants, such as the transposition of a weight: their results are the same in every
+//! execution, and `optimize` of `pte-emit` stores them in their place.
 
 use serde::Serialize;
 

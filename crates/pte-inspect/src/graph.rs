@@ -24,8 +24,8 @@ use pte_xnnpack::schema::Datatype;
 /// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Maximum number of values of an instruction with edges in files for other viewers, and of edges of a method: a list of
-/// many items can be read by many instructions.
+/// Maximum number of values of an instruction with edges in files for other viewers, and of edges of a method: a list
+/// of many items can be read by many instructions.
 const MAX_DRAWN: [usize; 2] = [64, 1 << 16];
 
 /// The graphs of a program.

@@ -1,5 +1,5 @@
-//! Names of constants and other owners of bytes that begin with what distinguishes them, for lists of sizes. It reads no
-//! data.
+//! Names of constants and other owners of bytes that begin with what distinguishes them, for lists of sizes. It reads
+//! no data.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,8 +27,8 @@ pub fn constant_names(draft: &Draft) -> Vec<Option<String>> {
 }
 
 /// Returns the names of owners of bytes, by the path that [`leaves`](crate::annotate::leaves) has for them: the name of
-/// a value or constant, with the path in parentheses. The paths of the program begin with `prefix`. If there are several
-/// payloads, names end with the name of the delegate.
+/// a value or constant, with the path in parentheses. The paths of the program begin with `prefix`. If there are
+/// several payloads, names end with the name of the delegate.
 pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
     let program = subject.program;
     let mut names = HashMap::new();

@@ -60,8 +60,8 @@ pub struct ProgramSummary {
     pub required_keys: Vec<String>,
     /// Oldest release of the runtime that supports the program; `None` if all releases do.
     pub needs: Option<NeededRelease>,
-    /// Releases of the runtime that run the file: of those that were measured, the ones with which `check --runtime` finds no error; `None` if
-    /// they were not compared.
+    /// Releases of the runtime that run the file: of those that were measured, the ones with which `check --runtime`
+    /// finds no error; `None` if they were not compared.
     pub releases: Option<Vec<String>>,
     /// Bytes that sharing equal data saves.
     pub shared_bytes: u64,

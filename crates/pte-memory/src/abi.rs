@@ -1,5 +1,5 @@
-//! Binary interfaces of the runtime, and the sizes of its structures in each: facts of ExecuTorch 1.5.1, which are measured;
-//! tests/conformance/README.md describes how. It knows no programs.
+//! Binary interfaces of the runtime, and the sizes of its structures in each: facts of ExecuTorch 1.5.1, which are
+//! measured; tests/conformance/README.md describes how. It knows no programs.
 
 use serde::Serialize;
 
@@ -32,7 +32,8 @@ impl Abi {
         }
     }
 
-    /// Returns the alignment in bytes of `max_align_t`, to which the runtime requires the address of a program to be aligned (H-11).
+    /// Returns the alignment in bytes of `max_align_t`, to which the runtime requires the address of a program to be
+    /// aligned (H-11).
     pub fn program_alignment(self) -> u64 {
         match self {
             Abi::Bits64 => 16,
@@ -139,7 +140,8 @@ impl Structure {
     }
 }
 
-/// A bump allocator, as the runtime has: it moves a pointer forward from an aligned start. Sizes saturate: no memory has 2^64 bytes.
+/// A bump allocator, as the runtime has: it moves a pointer forward from an aligned start. Sizes saturate: no memory
+/// has 2^64 bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Bump {
     abi: Abi,

@@ -36,16 +36,17 @@ pub struct LoadedMemory {
     pub is_lower_bound: bool,
 }
 
-/// Returns the size that the temporary allocator must have for the lookup of a kernel with this number of arguments. If it is
-/// smaller, the runtime takes their metadata from the method allocator, which [`LoadedMemory::bytes`] does not have room
-/// for. Each argument counts as a tensor of the largest rank.
+/// Returns the size that the temporary allocator must have for the lookup of a kernel with this number of arguments. If
+/// it is smaller, the runtime takes their metadata from the method allocator, which [`LoadedMemory::bytes`] does not
+/// have room for. Each argument counts as a tensor of the largest rank.
 pub fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
     let (meta, _) = Structure::TensorMeta.layout(abi);
     let (dimension, _) = Structure::Byte.layout(abi);
     (meta + dimension * MAX_DIMENSIONS as u64).saturating_mul(arguments as u64)
 }
 
-/// Returns `true` if the allocations of a backend from the method allocator are known. Ethos-U takes nothing since ExecuTorch 1.2.
+/// Returns `true` if the allocations of a backend from the method allocator are known. Ethos-U takes nothing since
+/// ExecuTorch 1.2.
 pub fn is_known(backend: &str) -> bool {
     backend == pte_xnnpack::BACKEND || ethos_u::BACKENDS.contains(&backend)
 }

@@ -38,8 +38,8 @@ pub struct BoundaryTensor {
     pub shape: String,
     /// Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
     pub bytes: u64,
-    /// The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the
-    /// runtime copies an input there.
+    /// The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another
+    /// value; the runtime copies an input there.
     #[serde(rename = "provided")]
     pub is_provided: bool,
 }
@@ -88,6 +88,10 @@ impl BoundaryBuffers {
     }
 
     /// Returns the sizes in bytes of the tensors that the caller provides, each listed one.
+    ///
+    /// ```
+    /// assert_eq!(pte_memory::boundary::BoundaryBuffers::default().provided().count(), 0);
+    /// ```
     pub fn provided(&self) -> impl Iterator<Item = u64> {
         self.tensors.iter().filter(|tensor| tensor.is_provided).map(|tensor| tensor.bytes)
     }

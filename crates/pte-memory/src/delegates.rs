@@ -1,5 +1,5 @@
-//! The memory that the delegates of a method take in the runtime, each as a row. `pte-payload` computes what a payload needs; here it is
-//! assigned to delegates and added. Planned memory and the method allocator are not part of it.
+//! The memory that the delegates of a method take in the runtime, each as a row. `pte-payload` computes what a payload
+//! needs; here it is assigned to delegates and added. Planned memory and the method allocator are not part of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +11,8 @@ use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
 use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
 
-/// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a large graph.
+/// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a
+/// large graph.
 const MAX_PAYLOADS: usize = 1 << 10;
 
 /// Memory of a delegate, part of [`MethodFootprint`](super::memory::MethodFootprint).
@@ -70,8 +71,9 @@ pub(crate) fn footprints<'p>(
     calls.into_iter().enumerate().map(footprint).collect()
 }
 
-/// Bytes that delegates of a method take from the heap, part of [`MethodFootprint::delegate_bytes`](super::memory::MethodFootprint::delegate_bytes):
-/// those of a delegate, or of what the delegates use one after another.
+/// Bytes that delegates of a method take from the heap, part of
+/// [`MethodFootprint::delegate_bytes`](super::memory::MethodFootprint::delegate_bytes): those of a delegate, or of what
+/// the delegates use one after another.
 ///
 /// ```
 /// use pte_memory::delegates::HeapShare;
@@ -129,8 +131,8 @@ pub fn heaps(subject: &Subject<'_>, processor: Processor) -> Vec<DelegateHeap> {
     plans.map(|(method, plan)| DelegateHeap::of(&footprints(subject, method, plan, processor, &mut known))).collect()
 }
 
-/// Returns the bytes that delegates take from the heap: those of each, and the largest of each kind that all share. Delegates that are not counted are
-/// not in it.
+/// Returns the bytes that delegates take from the heap: those of each, and the largest of each kind that all share.
+/// Delegates that are not counted are not in it.
 pub(crate) fn heap(delegates: &[DelegateFootprint]) -> Vec<HeapShare<'_>> {
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
     let mut shares = Vec::new();

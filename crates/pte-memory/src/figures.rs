@@ -39,8 +39,8 @@ impl MemoryAmount {
 /// Declares [`MemoryFigure`] from rows: variant, name, noun, amount in a method and in a program.
 macro_rules! figures {
     ($($(#[$doc:meta])* $variant:ident $name:literal $noun:literal $of_method:expr, $of_program:expr;)*) => {
-        /// A figure of the memory of a program. Those of a program with several methods are for all of them at once, unless their
-        /// descriptions say otherwise.
+        /// A figure of the memory of a program. Those of a program with several methods are for all of them at once,
+        /// unless their descriptions say otherwise.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[non_exhaustive]
         pub enum MemoryFigure { $($(#[$doc])* $variant,)* }
@@ -119,7 +119,8 @@ figures! {
     TotalWithFiles "total_with_files" "bytes in total with files in RAM"
         |_| None,
         |memory| (memory.total.with_files, memory.total.with_files_at_least);
-    /// Largest total of a method, for programs whose methods are loaded one at a time, with files that are mapped or in memory.
+    /// Largest total of a method, for programs whose methods are loaded one at a time, with files that are mapped or in
+    /// memory.
     LargestMethod "largest_method" "bytes in total of the largest method"
         |_| None,
         |memory| (memory.largest_method.bytes, memory.largest_method.at_least);

@@ -1,5 +1,6 @@
-//! The RAM that a program needs in the runtime, each figure once: planned memory over time, the method allocator, the temporary allocator,
-//! buffers of the caller, delegates, files that a loader reads, and what the runners of ExecuTorch take. It plans no memory.
+//! The RAM that a program needs in the runtime, each figure once: planned memory over time, the method allocator, the
+//! temporary allocator, buffers of the caller, delegates, files that a loader reads, and what the runners of ExecuTorch
+//! take. It plans no memory.
 
 // Types of it are arguments and results.
 pub use pte_model;

@@ -1,5 +1,5 @@
-//! Computes how many bytes of files are in RAM if a loader reads them there, as `FileDataLoader` of the runtime does. A loader that
-//! maps files or returns pointers to memory that has them, such as flash, takes none.
+//! Computes how many bytes of files are in RAM if a loader reads them there, as `FileDataLoader` of the runtime does. A
+//! loader that maps files or returns pointers to memory that has them, such as flash, takes none.
 
 use std::collections::HashSet;
 
@@ -10,8 +10,8 @@ use pte_model::program::{ExecutionPlan, Memory, Program};
 use pte_model::reader::program::ProgramContents;
 use pte_payload::memory::{Held, MemorySource};
 
-/// Bytes of the files that are in RAM as long as the program, part of [`crate::memory::ProgramMemory`]. The runtime reads each part into a
-/// buffer of its own, which `FileDataLoader` aligns to 16 bytes by default.
+/// Bytes of the files that are in RAM as long as the program, part of [`crate::memory::ProgramMemory`]. The runtime
+/// reads each part into a buffer of its own, which `FileDataLoader` aligns to 16 bytes by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -35,14 +35,16 @@ pub struct LoadedProgram {
 pub struct LoadedMethod {
     /// Size in bytes: the sum of the next two.
     pub bytes: u64,
-    /// Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that operations read
-    /// in place.
+    /// Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that
+    /// operations read in place.
     pub payloads: u64,
     /// Constants in `.ptd` files, each key once.
     pub external_constants: u64,
-    /// Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs.
+    /// Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that
+    /// it packs.
     pub while_loading: u64,
-    /// The sizes are lower bounds: the memory of an XNNPACK delegate is not counted, or the size of a constant is not known.
+    /// The sizes are lower bounds: the memory of an XNNPACK delegate is not counted, or the size of a constant is not
+    /// known.
     pub at_least: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Computes the memory that a program needs: planned memory over time, allocators, buffers of the caller, files in RAM, and the
-//! totals. `pte-emit` plans memory.
+//! Computes the memory that a program needs: planned memory over time, allocators, buffers of the caller, files in RAM,
+//! and the totals. `pte-emit` plans memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,8 +99,8 @@ pub struct MethodFootprint {
     pub not_counted: Vec<String>,
 }
 
-/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
-/// aligned to 16 bytes.
+/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start
+/// of its memory is aligned to 16 bytes.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -198,6 +198,15 @@ pub fn needs_data_files(program: &Program) -> bool {
 
 impl MethodFootprint {
     /// Returns the sizes in bytes of the pools by their numbers, from 1, with those that are empty.
+    ///
+    /// ```
+    /// use pte_memory::memory::{MemoryPool, MethodFootprint};
+    ///
+    /// let (mut method, mut second) = (MethodFootprint::default(), MemoryPool::default());
+    /// (second.pool, second.bytes) = (2, 48);
+    /// method.pools.push(second);
+    /// assert_eq!(method.pool_sizes(), [0, 48]);
+    /// ```
     pub fn pool_sizes(&self) -> Vec<u64> {
         let mut sizes = vec![0; self.pools.iter().map(|pool| pool.pool).max().unwrap_or(0)];
         for pool in &self.pools {

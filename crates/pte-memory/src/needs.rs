@@ -1,5 +1,5 @@
-//! What a program needs of the build of the runtime and of the application that run it, for each binary interface: for arrays, project files
-//! and targets. The figures are those of [`ProgramMemory`].
+//! What a program needs of the build of the runtime and of the application that run it, for each binary interface: for
+//! arrays, project files and targets. The figures are those of [`ProgramMemory`].
 
 use pte_analysis::kernels::ProgramKernels;
 

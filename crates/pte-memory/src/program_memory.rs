@@ -1,4 +1,5 @@
-//! Computes the memory of a program: that of its methods, and the totals. `memory.rs` has the results, `figures.rs` what a total consists of.
+//! Computes the memory of a program: that of its methods, and the totals. `memory.rs` has the results, `figures.rs`
+//! what a total consists of.
 
 use super::allocator::RuntimeKind;
 use super::delegates::KnownMemory;
@@ -10,7 +11,8 @@ use super::totals::MemoryTotal;
 use pte_payload::memory::Accuracy;
 
 impl ProgramMemory {
-    /// Computes the memory of all methods in a runtime. A program with tensors in `.ptd` files is always loaded with them.
+    /// Computes the memory of all methods in a runtime. A program with tensors in `.ptd` files is always loaded with
+    /// them.
     pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, runtime: RuntimeKind) -> ProgramMemory {
         let external = runtime.external || needs_data_files(subject.program);
         let runtime = RuntimeKind { external, ..runtime };

@@ -1,6 +1,6 @@
-//! Runners among ExecuTorch's examples: what each takes from its method allocator, in which order and with which alignment. The method
-//! allocator begins at a multiple of 16 bytes; its size is where its pointer is at the end. Sources: the code of each runner in ExecuTorch,
-//! of August 2026.
+//! Runners among ExecuTorch's examples: what each takes from its method allocator, in which order and with which
+//! alignment. The method allocator begins at a multiple of 16 bytes; its size is where its pointer is at the end.
+//! Sources: the code of each runner in ExecuTorch, of August 2026.
 
 use crate::abi::{Abi, Bump};
 use crate::needs::MethodNeeds;
@@ -49,8 +49,9 @@ pub const LOADING: &[Take] = &[Take::Loading];
 /// Order of an application that takes its planned pools from the method allocator, each at a multiple of 16 bytes.
 pub const PLANNED: &[Take] = &[Take::Planned { alignment: Some(16), skips_empty: false, apart: None }, Take::Loading];
 
-/// The sample `hello-executorch` takes the planned pools with the default alignment of the allocator, the method, a pointer for each input,
-/// then a buffer for each input that is a tensor, also for those in planned memory. The sample `mv2-ethosu` has no list of pointers.
+/// The sample `hello-executorch` takes the planned pools with the default alignment of the allocator, the method, a
+/// pointer for each input, then a buffer for each input that is a tensor, also for those in planned memory. The sample
+/// `mv2-ethosu` has no list of pointers.
 pub static ZEPHYR: Runner = Runner {
     name: "zephyr",
     path: "zephyr/samples/hello-executorch",
@@ -63,9 +64,9 @@ pub static ZEPHYR: Runner = Runner {
     backends: &ethos_u::BACKENDS,
 };
 
-/// `arm_executor_runner` takes the planned pools that are not empty, each at a multiple of 16 bytes, without the fast one; the method; a
-/// list of the inputs as values. Inputs are in planned memory. A build that dumps outputs takes a buffer for them before the method, which
-/// is not counted.
+/// `arm_executor_runner` takes the planned pools that are not empty, each at a multiple of 16 bytes, without the fast
+/// one; the method; a list of the inputs as values. Inputs are in planned memory. A build that dumps outputs takes a
+/// buffer for them before the method, which is not counted.
 pub static CMSIS: Runner = Runner {
     name: "cmsis",
     path: "examples/arm/executor_runner",
@@ -80,8 +81,9 @@ pub static CMSIS: Runner = Runner {
 /// Number of the pool that `arm_executor_runner` has in memory of its own.
 pub const FAST_POOL: usize = 3;
 
-/// `esp_executor_runner` takes the planned pools, each at a multiple of 16 bytes; the method; a list of the inputs as values. Inputs are in
-/// planned memory. Its processors have pointers of 4 bytes and align integers of 8 bytes to 8, as 32-bit Arm does.
+/// `esp_executor_runner` takes the planned pools, each at a multiple of 16 bytes; the method; a list of the inputs as
+/// values. Inputs are in planned memory. Its processors have pointers of 4 bytes and align integers of 8 bytes to 8, as
+/// 32-bit Arm does.
 pub static ESP32: Runner = Runner {
     name: "esp32",
     path: "examples/espressif/executor_runner",
@@ -89,8 +91,8 @@ pub static ESP32: Runner = Runner {
     backends: &[],
 };
 
-/// The runner of `pico2` takes the method from its `method_allocator_pool`. It has no temporary allocator, and its inputs are variables.
-/// `activation_pool` is the planned memory.
+/// The runner of `pico2` takes the method from its `method_allocator_pool`. It has no temporary allocator, and its
+/// inputs are variables. `activation_pool` is the planned memory.
 pub static PICO: Runner =
     Runner { name: "pico", path: "examples/raspberry_pi/pico2", order: &[Take::LoadingAlone], backends: &[] };
 
@@ -158,8 +160,9 @@ impl Take {
     }
 }
 
-/// Returns the allocations of an application from its method allocator for a method, in order: the bytes of each step, with the padding
-/// before it. A temporary allocator of `temporary` bytes that is too small for the lookup of kernels is none.
+/// Returns the allocations of an application from its method allocator for a method, in order: the bytes of each step,
+/// with the padding before it. A temporary allocator of `temporary` bytes that is too small for the lookup of kernels
+/// is none.
 pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
     let is_alone = temporary.is_some_and(|has| has < method.build(abi).temporary_allocator.lookup);
     let mut bump = Bump::new(abi);
@@ -172,8 +175,8 @@ pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Optio
     order.iter().map(step).collect()
 }
 
-/// Returns the RAM that an application takes for a method, in named parts: those of [`taken`], and the rest of the total
-/// of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
+/// Returns the RAM that an application takes for a method, in named parts: those of [`taken`], and the rest of the
+/// total of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
 pub fn total(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
     let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0, u64::saturating_add);
     let build = method.build(abi);

@@ -1,4 +1,5 @@
-//! A program as its file stores it, with the names of its values and their lifetimes: what questions about a program are asked of.
+//! A program as its file stores it, with the names of its values and their lifetimes: what questions about a program
+//! are asked of.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Computes the size of the temporary allocator of a method: the bytes that the lookup of kernels takes while the method is loaded,
-//! and what kernels take while they run. The runtime resets it after each of them.
+//! Computes the size of the temporary allocator of a method: the bytes that the lookup of kernels takes while the
+//! method is loaded, and what kernels take while they run. The runtime resets it after each of them.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
 use pte_payload::memory::{Held, MemorySource};
 
-/// Size of the temporary allocator of a method, part of [`crate::memory::MethodFootprint`]. The start of its memory is aligned to
-/// 16 bytes.
+/// Size of the temporary allocator of a method, part of [`crate::memory::MethodFootprint`]. The start of its memory is
+/// aligned to 16 bytes.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TemporaryAllocator {
-    /// Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless the
-    /// method allocator has room for what loading takes without a temporary allocator.
+    /// Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless
+    /// the method allocator has room for what loading takes without a temporary allocator.
     pub bytes: u64,
     /// Bytes that it must have for the lookup of kernels while the method is loaded.
     pub lookup: u64,

@@ -7,8 +7,8 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MemoryTotal {
-    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the
-    /// inputs and outputs that the caller provides, and what delegates take from the heap.
+    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary
+    /// allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
     pub bytes: u64,
     /// Bytes with files that a loader reads into RAM.
     pub with_files: u64,

@@ -222,7 +222,8 @@ impl Report {
         self.document
     }
 
-    /// Returns the name before messages about the source as a whole, with the number of the document if the file has several.
+    /// Returns the name before messages about the source as a whole, with the number of the document if the file has
+    /// several.
     pub fn label(&self) -> String {
         label(&self.name, self.document)
     }

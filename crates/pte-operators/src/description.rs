@@ -31,7 +31,8 @@ pub struct OperatorDescription {
     /// How assembling infers element types and sizes of the results, in words; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
-    /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are left out.
+    /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are
+    /// left out.
     pub example: String,
 }
 

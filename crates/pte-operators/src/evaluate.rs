@@ -12,12 +12,12 @@ use super::release::Operator;
 const MAX_RESULTS: usize = 1 << 12;
 
 impl Operator {
-    /// Returns the content of the results of a call: of its outs, with the items of a list one after another, or of the tensor
-    /// that it returns.
+    /// Returns the content of the results of a call: of its outs, with the items of a list one after another, or of the
+    /// tensor that it returns.
     ///
-    /// `arguments` are the arguments before the outs, `data` has the content of those that are tensors, `outs` are the declared
-    /// properties of the results. A result of more than `limit` bytes that is neither a part of an argument, nor a reordering of
-    /// one, nor a repeated element, is refused.
+    /// `arguments` are the arguments before the outs, `data` has the content of those that are tensors, `outs` are the
+    /// declared properties of the results. A result of more than `limit` bytes that is neither a part of an argument,
+    /// nor a reordering of one, nor a repeated element, is refused.
     ///
     /// ```
     /// use pte_model::data::Blob;

@@ -71,7 +71,8 @@ facts! {
     copies_dim_order: bool = false,
     /// Positions of arguments for which the kernel accepts any value, or other values than torch.
     ignored: &'static [usize] = &[],
-    /// Positions of indices, which the kernel rejects or does not check if they are out of range, and of the tensor from which they select.
+    /// Positions of indices, which the kernel rejects or does not check if they are out of range, and of the tensor
+    /// from which they select.
     selection: Option<([usize; 2], Selected)> = None,
     /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
     evaluation: Option<Evaluation> = None,
@@ -103,7 +104,8 @@ facts! {
     maps_floats: bool = false,
     /// Element types of random tensors.
     samples: Samples = Samples::Real,
-    /// The kernel takes tensors, also as outs, that are all in the default order of dimensions, or all channels last of rank 4 or 5.
+    /// The kernel takes tensors, also as outs, that are all in the default order of dimensions, or all channels last of
+    /// rank 4 or 5.
     one_order: bool = false,
     /// The kernel takes contiguous tensors only.
     contiguous_only: bool = false,
@@ -116,8 +118,8 @@ facts! {
     temporary: Option<Temporary> = None,
     /// Positions of numbers of repetitions, and of an optional Int that is their sum.
     repetitions: Option<[usize; 2]> = None,
-    /// CMake target that registers its kernel, of an operator of the default runtime that is not registered by the target of
-    /// its namespace.
+    /// CMake target that registers its kernel, of an operator of the default runtime that is not registered by the
+    /// target of its namespace.
     target: Option<&'static str> = None,
 }
 
@@ -143,8 +145,8 @@ pub enum Channels {
     Rows,
 }
 
-/// Arguments of a quantizing or dequantizing operator: input, scale, zero point, axis if it has one, quant_min, quant_max, dtype,
-/// out_dtype if it dequantizes, out.
+/// Arguments of a quantizing or dequantizing operator: input, scale, zero point, axis if it has one, quant_min,
+/// quant_max, dtype, out_dtype if it dequantizes, out.
 #[derive(Debug, Clone, Copy)]
 pub struct Quantization {
     /// `true` if it quantizes, `false` if it dequantizes.

@@ -1,4 +1,5 @@
-//! The operators of the default runtime and of further libraries that ExecuTorch ships: one record each ([`Operator`]), of one release.
+//! The operators of the default runtime and of further libraries that ExecuTorch ships: one record each ([`Operator`]),
+//! of one release.
 //!
 //! [`find`] is the only lookup by name; a release is a folder of `releases`. [`OperatorSet`] adds custom operators.
 
@@ -40,9 +41,9 @@ pub fn find(name: &str) -> Option<&'static Operator> {
     CURRENT.find(name)
 }
 
-/// Returns the first argument of a call whose element type does not meet measured constraints: its position and its type. `words` are the
-/// constraints in the form of `types.table` of the current release; malformed ones, and those of an unknown operator, are met. `types` returns
-/// the element type of the argument at a position.
+/// Returns the first argument of a call whose element type does not meet measured constraints: its position and its
+/// type. `words` are the constraints in the form of `types.table` of the current release; malformed ones, and those of
+/// an unknown operator, are met. `types` returns the element type of the argument at a position.
 ///
 /// ```
 /// use pte_model::format::ScalarType;

@@ -1,11 +1,11 @@
-//! Operators that only move elements: their results as strided views of an argument. They compute no values; rules of inference
-//! compute the sizes of the copies.
+//! Operators that only move elements: their results as strided views of an argument. They compute no values; rules of
+//! inference compute the sizes of the copies.
 
 use super::inference::{Call, IntMeta, ResultMeta, TensorMeta};
 use super::inference::{Rule, wrap_dim};
 
-/// Elements in the memory of a tensor: the element at index `i` is at `offset + i[0] * strides[0] + i[1] * strides[1] + ...`, in units
-/// of elements. The sizes of dynamic dimensions are their upper bounds.
+/// Elements in the memory of a tensor: the element at index `i` is at `offset + i[0] * strides[0] + i[1] * strides[1] +
+/// ...`, in units of elements. The sizes of dynamic dimensions are their upper bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strided {
     /// Size of each dimension.
@@ -16,8 +16,8 @@ pub struct Strided {
     pub offset: i64,
 }
 
-/// Returns the result of a call as elements of the memory of its first tensor, whose elements there are given; `None` if it is no
-/// strided view, or if it depends on sizes that are known at run time only.
+/// Returns the result of a call as elements of the memory of its first tensor, whose elements there are given; `None`
+/// if it is no strided view, or if it depends on sizes that are known at run time only.
 pub type Movement = fn(&Call<'_>, Strided) -> Option<Strided>;
 
 impl Strided {
@@ -26,8 +26,8 @@ impl Strided {
         Strided { sizes: meta.sizes.iter().map(|dim| dim.size).collect(), strides: meta.strides(), offset: 0 }
     }
 
-    /// Returns true if all elements of a tensor of this memory are at the same positions as in `meta`. The strides of dimensions of
-    /// size 1 do not matter.
+    /// Returns true if all elements of a tensor of this memory are at the same positions as in `meta`. The strides of
+    /// dimensions of size 1 do not matter.
     pub fn is_whole(&self, meta: &TensorMeta) -> bool {
         let own = Strided::of(meta);
         let dims = || self.sizes.iter().zip(&self.strides).zip(&own.strides);

@@ -30,8 +30,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Returns the CMake target of ExecuTorch whose registration a build has to link for the operator. The default runtime, which
-    /// has no [`Operator::library`], consists of several.
+    /// Returns the CMake target of ExecuTorch whose registration a build has to link for the operator. The default
+    /// runtime, which has no [`Operator::library`], consists of several.
     ///
     /// ```
     /// let target = |name: &str| pte_operators::find(name).map(|operator| operator.target());
@@ -55,14 +55,15 @@ impl Operator {
 pub struct Tables {
     /// Signatures of the operators of the default runtime.
     pub operators: &'static str,
-    /// Signatures of the operators of libraries; a line `[custom_ops]` precedes those of the library (CMake target) `custom_ops`.
+    /// Signatures of the operators of libraries; a line `[custom_ops]` precedes those of the library (CMake target)
+    /// `custom_ops`.
     pub libraries: &'static str,
     /// Element types that kernels of the default runtime take.
     pub types: &'static str,
     /// Arguments with which the out may share exactly the same bytes.
     pub sharing: &'static str,
-    /// Libraries, in addition to the default runtime, whose kernels take nothing from the temporary allocator unless a row says
-    /// otherwise. Nothing is known about the other libraries.
+    /// Libraries, in addition to the default runtime, whose kernels take nothing from the temporary allocator unless a
+    /// row says otherwise. Nothing is known about the other libraries.
     pub without_temporary: &'static [&'static str],
     /// Facts.
     pub rows: &'static [&'static [Row]],
@@ -150,8 +151,8 @@ impl Release {
         Some(Operator { name, library: entry.library, constraints, in_place, temporary, facts, signature })
     }
 
-    /// Parses constraints in the form of the table of types, whose named sets they may refer to. `None` for an unknown operator, and for
-    /// words that are malformed.
+    /// Parses constraints in the form of the table of types, whose named sets they may refer to. `None` for an unknown
+    /// operator, and for words that are malformed.
     pub(super) fn constraints(&self, name: &str, words: &str) -> Option<Vec<Constraint>> {
         let signature = &self.find(name)?.signature;
         let types = self.types.get_or_init(|| lines(self.tables.types));

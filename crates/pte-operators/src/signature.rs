@@ -1,7 +1,7 @@
 //! Signatures of operators, and their form in the tables.
 //!
-//! `aten::add.out self:T other:T alpha:S=1 out:T!` is an operator. A kind is a letter (T Tensor, S Scalar, i int, f float, b bool,
-//! s str, d ScalarType, m MemoryFormat), `[]` means a list, `?` optional (None), `!` an out argument,
+//! `aten::add.out self:T other:T alpha:S=1 out:T!` is an operator. A kind is a letter (T Tensor, S Scalar, i int, f
+//! float, b bool, s str, d ScalarType, m MemoryFormat), `[]` means a list, `?` optional (None), `!` an out argument,
 //! `&` an argument that is written in place. `->` precedes the result of an operator without outs.
 
 use std::borrow::Cow;

@@ -1,4 +1,5 @@
-//! Names of the CMake targets of ExecuTorch that register kernels; [`Operator::target`](crate::Operator::target) returns that of an operator.
+//! Names of the CMake targets of ExecuTorch that register kernels; [`Operator::target`](crate::Operator::target)
+//! returns that of an operator.
 
 /// Kernels of the Cortex-M backend.
 pub const CORTEX_M: &str = "cortex_m_ops_lib";

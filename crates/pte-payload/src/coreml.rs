@@ -1,5 +1,5 @@
-//! Payloads of the Core ML backend: files one after the other with a table of them at the end (JSON, backwards), or a reference to such data
-//! in the named data of the program.
+//! Payloads of the Core ML backend: files one after the other with a table of them at the end (JSON, backwards), or a
+//! reference to such data in the named data of the program.
 //!
 //! Described only.
 
@@ -183,8 +183,8 @@ fn region(node: &Value) -> (u64, u64) {
     (word("offset"), word("size"))
 }
 
-/// Returns the first files of a payload of `len` bytes in alphabetical order of their paths, the number of all, and their size in bytes. The root
-/// is the last node.
+/// Returns the first files of a payload of `len` bytes in alphabetical order of their paths, the number of all, and
+/// their size in bytes. The root is the last node.
 fn listed(nodes: &[Value], at: u64, len: u64) -> Result<(Vec<FileEntry>, usize, u64), DescribeError> {
     let (mut files, mut total, mut sum) = (Vec::new(), 0, 0u64);
     // Folder and name of each node that was found in one.

@@ -456,7 +456,8 @@ pub fn metadata(payload: &Blob, offset: u64, size: u64, what: &str) -> Result<Ve
     Ok(payload.read_at(offset, size as usize)?)
 }
 
-/// Reads a FlatBuffer of `size` bytes from `offset` on: calls `read` with its root table. `identifier` is `None` if the schema has none.
+/// Reads a FlatBuffer of `size` bytes from `offset` on: calls `read` with its root table. `identifier` is `None` if the
+/// schema has none.
 ///
 /// # Errors
 /// Those of [`metadata`] and of `read`, at positions in the payload; another identifier.

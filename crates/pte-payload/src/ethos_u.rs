@@ -1,4 +1,5 @@
-//! Payloads of the Ethos-U backend: a stream of named blocks (`vela_bin_stream`) with commands, weights and locations of tensors.
+//! Payloads of the Ethos-U backend: a stream of named blocks (`vela_bin_stream`) with commands, weights and locations
+//! of tensors.
 //!
 //! Described only.
 
@@ -95,8 +96,9 @@ impl PayloadFormat for EthosU {
     }
 }
 
-/// Returns the memory of a delegate. The backend of ExecuTorch 1.5.1 takes nothing from the method allocator; each call takes the scratch from the
-/// temporary allocator, and copies inputs and outputs to and from it, so that it contains them.
+/// Returns the memory of a delegate. The backend of ExecuTorch 1.5.1 takes nothing from the method allocator; each call
+/// takes the scratch from the temporary allocator, and copies inputs and outputs to and from it, so that it contains
+/// them.
 fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
     let blocks = blocks(payload)?;
     let Some(block) = blocks.iter().find(|block| block.name == SCRATCH_SIZE && !block.is_external) else {
@@ -213,7 +215,8 @@ mod tests {
         block
     }
 
-    /// Describes a stream of these blocks between the first and the last one; YAML with one fact per line, or the error.
+    /// Describes a stream of these blocks between the first and the last one; YAML with one fact per line, or the
+    /// error.
     fn described(blocks: &[Vec<u8>]) -> Result<String, String> {
         let stream = [block(START, &[], 0), blocks.concat(), block(END, &[], 0)].concat();
         let facts = EthosU.describe(&Blob::bytes(stream)).map_err(|error| error.to_string())?;

@@ -18,7 +18,8 @@ pub trait PayloadFormat: Sync {
     /// Names of the backends whose payloads have the format, unless they begin with the magic of another one.
     fn backends(&self) -> &'static [&'static str];
 
-    /// Returns `true` if a payload with these first [`HEAD`] bytes (fewer if it is shorter) has the format, whatever its backend is.
+    /// Returns `true` if a payload with these first [`HEAD`] bytes (fewer if it is shorter) has the format, whatever
+    /// its backend is.
     fn has_magic(&self, head: &[u8]) -> bool;
 
     /// Describes a payload. Reads its metadata only, at most [`MAX_METADATA`](super::description::MAX_METADATA) bytes.
@@ -27,8 +28,8 @@ pub trait PayloadFormat: Sync {
     /// The payload cannot be read, or is malformed. The message has the position in the payload.
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError>;
 
-    /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the backend. Reads no data of
-    /// constants.
+    /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the
+    /// backend. Reads no data of constants.
     ///
     /// # Errors
     /// As [`PayloadFormat::describe`], or a payload for which it is not computed.
@@ -102,7 +103,8 @@ impl Formats {
         }
     }
 
-    /// Describes a payload of any format. A malformed payload, or one of an unknown format, has the facts of [`generic`](super::generic).
+    /// Describes a payload of any format. A malformed payload, or one of an unknown format, has the facts of
+    /// [`generic`](super::generic).
     ///
     /// # Errors
     /// The payload cannot be read.
@@ -121,7 +123,8 @@ impl Formats {
     /// Returns the memory that a delegate with this payload takes.
     ///
     /// # Errors
-    /// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read or is malformed.
+    /// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be
+    /// read or is malformed.
     pub fn memory_of(&self, backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
         let format =
             self.format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;

@@ -49,8 +49,8 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Reads the header of a payload of `len` bytes from its first [`HEADER`] bytes, or fewer if it is shorter. `magic` are bytes 4..8 of
-    /// payloads with a header; without it, the payload is the graph.
+    /// Reads the header of a payload of `len` bytes from its first [`HEADER`] bytes, or fewer if it is shorter. `magic`
+    /// are bytes 4..8 of payloads with a header; without it, the payload is the graph.
     ///
     /// # Errors
     /// Description of a payload that is too short for its header, its graph or its constants.
@@ -73,7 +73,8 @@ impl Sections {
         Ok(Sections { graph: (start, size), constants: Some((data, constants)) })
     }
 
-    /// Returns the sections of a payload with a header, as the exporter arranges them. `None` if an offset or a size does not fit the header.
+    /// Returns the sections of a payload with a header, as the exporter arranges them. `None` if an offset or a size
+    /// does not fit the header.
     pub fn arranged(graph: u64, constants: u64) -> Option<Sections> {
         let start = (HEADER as u64).next_multiple_of(ALIGNMENT);
         let data = start.checked_add(graph.checked_next_multiple_of(ALIGNMENT)?)?;
@@ -110,10 +111,12 @@ impl Sections {
 /// Size in bytes of the header of MPS and MLX: four zeros, the magic, and offset and size of the data after the graph.
 const SHORT_HEADER: u64 = 24;
 
-/// Reads the header of MPS and MLX. Returns offset and size of the graph, which ends before the data, and the facts of the header.
+/// Reads the header of MPS and MLX. Returns offset and size of the graph, which ends before the data, and the facts of
+/// the header.
 ///
 /// # Errors
-/// A payload that is too short for its header, another magic, data that are not after the graph; a payload that cannot be read.
+/// A payload that is too short for its header, another magic, data that are not after the graph; a payload that cannot
+/// be read.
 pub fn read_short(payload: &Blob, magic: &str) -> Result<((u64, u64), Facts), DescribeError> {
     let head = payload.read_at(0, payload.len().min(SHORT_HEADER) as usize)?;
     let (Some(found), Some(data), Some(size)) = (array::<4>(&head, 4), array(&head, 8), array(&head, 16)) else {

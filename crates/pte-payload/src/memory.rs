@@ -1,5 +1,6 @@
-//! Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has: the types. The formats compute
-//! it ([`PayloadFormat::memory`](crate::PayloadFormat::memory)). Nothing here knows a backend.
+//! Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has: the
+//! types. The formats compute it ([`PayloadFormat::memory`](crate::PayloadFormat::memory)). Nothing here knows a
+//! backend.
 
 use serde::Serialize;
 
@@ -114,10 +115,11 @@ impl DelegatePart {
 pub enum Accuracy {
     /// The payload states them.
     Exact,
-    /// They are computed. The sums of the parts after loading and after the first execution were measured to be within this per cent of the
-    /// runtime's.
+    /// They are computed. The sums of the parts after loading and after the first execution were measured to be within
+    /// this per cent of the runtime's.
     Percent(u8),
-    /// They are computed. The sum after loading was measured as that of [`Accuracy::Percent`]; with few threads, the workspace is smaller.
+    /// They are computed. The sum after loading was measured as that of [`Accuracy::Percent`]; with few threads, the
+    /// workspace is smaller.
     AtMost,
     /// They are computed by rules of the backend's source, for a processor without a measurement.
     Unmeasured,
@@ -130,7 +132,8 @@ pub enum Accuracy {
 pub struct DelegateMemory {
     /// Parts that are not empty, in the order in which they are taken.
     pub parts: Vec<DelegatePart>,
-    /// Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part.
+    /// Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that
+    /// stay are a part.
     pub named_data: u64,
     /// Accuracy of the bytes.
     pub accuracy: Accuracy,

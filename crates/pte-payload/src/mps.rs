@@ -1,4 +1,5 @@
-//! Payloads of the MPS backend: a header, a graph (a FlatBuffer) and constants; older ones are the graph, which contains the constants.
+//! Payloads of the MPS backend: a header, a graph (a FlatBuffer) and constants; older ones are the graph, which
+//! contains the constants.
 //!
 //! Described only.
 
@@ -88,7 +89,8 @@ impl PayloadFormat for Mps {
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        // The magic of the header is the identifier of the graph. A graph without a header begins with the offset of its root, not with 0.
+        // The magic of the header is the identifier of the graph. A graph without a header begins with the offset of
+        // its root, not with 0.
         let has_header = payload.read_at(0, payload.len().min(4) as usize)? == [0; 4];
         let (graph_at, facts) = match has_header {
             true => header::read_short(payload, IDENTIFIER)?,

@@ -16,7 +16,8 @@ pub struct Qnn;
 /// First bytes of a payload with a header.
 const MAGIC: [u8; 4] = 0x5678_abcd_u32.to_le_bytes();
 
-/// Offset of the context binary in a payload with a header, in bytes. Offsets in the header: signature at 4, size of the context binary at 12.
+/// Offset of the context binary in a payload with a header, in bytes. Offsets in the header: signature at 4, size of
+/// the context binary at 12.
 const CONTEXT: u64 = 256;
 
 impl PayloadFormat for Qnn {

@@ -48,8 +48,8 @@ const PASSES: &[Pass] = &[
     sizes::reduce,
 ];
 
-/// Reduces a program that has the defect: repeats all passes until none makes it smaller. `test` returns whether a candidate has the defect; it is a
-/// [`CandidateTest`].
+/// Reduces a program that has the defect: repeats all passes until none makes it smaller. `test` returns whether a
+/// candidate has the defect; it is a [`CandidateTest`].
 ///
 /// ```
 /// use pte_model::data::Origin;

@@ -42,8 +42,8 @@ pub enum Answer {
 const STEPS: [&str; 4] = ["program", "methods", "load", "execute"];
 
 impl Answer {
-    /// Parses the form of the tables: `reads` or `accepts`, `ignores`, `unable`, `hangs`, `crashes`, or a step and its error. Several
-    /// are joined by ` or `: the result is the most severe one. `None` for anything else.
+    /// Parses the form of the tables: `reads` or `accepts`, `ignores`, `unable`, `hangs`, `crashes`, or a step and its
+    /// error. Several are joined by ` or `: the result is the most severe one. `None` for anything else.
     pub fn parse(text: &str) -> Option<Answer> {
         let answers: Option<Vec<Answer>> = text.split(" or ").map(Answer::parse_one).collect();
         answers?.into_iter().max()

@@ -99,8 +99,9 @@ impl fmt::Display for Release {
 }
 
 impl Release {
-    /// Reads the folder of a release or build that is not part of the library: the tables [`TABLES`], of which only `release` must exist. The
-    /// others are those of the known release of its version. The functions of the runtime itself, `executorch_prim::`, are always registered.
+    /// Reads the folder of a release or build that is not part of the library: the tables [`TABLES`], of which only
+    /// `release` must exist. The others are those of the known release of its version. The functions of the runtime
+    /// itself, `executorch_prim::`, are always registered.
     ///
     /// # Errors
     /// Files that cannot be read or have more than 4 MiB, and malformed lines.
@@ -127,7 +128,8 @@ impl Release {
         Ok(release)
     }
 
-    /// Returns a feature or a part of payloads that no known release has in its tables, so that it would have no effect.
+    /// Returns a feature or a part of payloads that no known release has in its tables, so that it would have no
+    /// effect.
     fn unknown_word(&self) -> Option<(&'static str, &str)> {
         // Of a condition of calls, the operator may be another one.
         let word = |name: &str| name.split_once('/').map_or(name, |(condition, _)| condition).to_owned();
@@ -138,8 +140,8 @@ impl Release {
         unknown.or_else(|| self.xnnpack.keys().find(|name| !part(name)).map(|name| ("xnnpack", &**name)))
     }
 
-    /// Takes the tables that a build does not state from the release of its version, and the functions of the runtime itself, which all builds
-    /// register.
+    /// Takes the tables that a build does not state from the release of its version, and the functions of the runtime
+    /// itself, which all builds register.
     fn complete(&mut self, known: &Release, absent: &[&str]) {
         for table in absent {
             match *table {
@@ -226,7 +228,8 @@ impl Release {
         self.xnnpack.get(part)
     }
 
-    /// Returns the constraints of an operator on element types, if they differ from those of 1.5.1: words of the table `types`.
+    /// Returns the constraints of an operator on element types, if they differ from those of 1.5.1: words of the table
+    /// `types`.
     pub fn types(&self, operator: &str) -> Option<&str> {
         self.types.get(operator).map(String::as_str).filter(|words| *words != "none")
     }

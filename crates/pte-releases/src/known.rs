@@ -67,7 +67,8 @@ impl Release {
         KNOWN.iter().map(|release| &**release)
     }
 
-    /// Returns the first later release with facts for which `does` is true; for a custom build, also the release of its version.
+    /// Returns the first later release with facts for which `does` is true; for a custom build, also the release of its
+    /// version.
     ///
     /// ```
     /// use pte_releases::Release;
@@ -84,8 +85,8 @@ impl Release {
         Release::known().filter(is_candidate).find(|other| does(other))
     }
 
-    /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that
-    /// an application links, are in no release.
+    /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and
+    /// those of libraries that an application links, are in no release.
     pub fn lacks_operator(&self, name: &str) -> bool {
         !self.has_operator(name) && Release::known().any(|other| other.has_operator(name))
     }

@@ -1,7 +1,7 @@
 //! Facts about each release of ExecuTorch, measured with its runtime: a folder of tables per release in `releases/`.
 //!
-//! It states what was measured and compares nothing: `pte-check` compares programs with it. `tools/releases/` measures, and describes the
-//! tables.
+//! It states what was measured and compares nothing: `pte-check` compares programs with it. `tools/releases/` measures,
+//! and describes the tables.
 
 mod answer;
 mod facts;

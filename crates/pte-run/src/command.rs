@@ -32,8 +32,8 @@ impl RunnerCommand {
         self
     }
 
-    /// Splits a command line into words as a shell does: quotes `'` and `"`, and `\` before a character (on Windows, `\` is an ordinary
-    /// character). Variables, patterns and operators of shells are ordinary characters.
+    /// Splits a command line into words as a shell does: quotes `'` and `"`, and `\` before a character (on Windows,
+    /// `\` is an ordinary character). Variables, patterns and operators of shells are ordinary characters.
     ///
     /// # Errors
     /// A quote without its end; a command line without words.

@@ -1,8 +1,8 @@
 //! Compares the outputs of a test with the expected ones.
 //!
-//! Two numbers are equal if they differ by at most `atol + rtol * |expected|`; two NaNs are equal, and so are equal infinities. Integers,
-//! booleans, strings, element types and sizes are equal only exactly, orders of dimensions if they put the elements in the same order in memory: a
-//! runner may not know more than the strides.
+//! Two numbers are equal if they differ by at most `atol + rtol * |expected|`; two NaNs are equal, and so are equal
+//! infinities. Integers, booleans, strings, element types and sizes are equal only exactly, orders of dimensions if
+//! they put the elements in the same order in memory: a runner may not know more than the strides.
 
 use std::io;
 
@@ -20,7 +20,8 @@ use crate::value::OutputValue;
 pub struct OutputComparison {
     /// Number of expected outputs.
     pub outputs: usize,
-    /// Largest absolute difference of two numbers, of all outputs of equal types and sizes; `None` without numbers, or if one is infinite.
+    /// Largest absolute difference of two numbers, of all outputs of equal types and sizes; `None` without numbers, or
+    /// if one is infinite.
     pub max_error: Option<f64>,
     /// First difference; `None` if all outputs are as expected.
     pub difference: Option<OutputDifference>,
@@ -81,7 +82,8 @@ impl OutputDifference {
     }
 }
 
-/// Compares the outputs of a test, and returns the first [`OutputDifference`]. Without expected outputs, nothing is compared.
+/// Compares the outputs of a test, and returns the first [`OutputDifference`]. Without expected outputs, nothing is
+/// compared.
 ///
 /// ```
 /// use pte_run::compare::{OutputComparison, OutputDifferenceKind};

@@ -1,7 +1,9 @@
-//! Process of a runner: lines to its standard input and from its standard output, within limits. Knows nothing of the protocol.
+//! Process of a runner: lines to its standard input and from its standard output, within limits. Knows nothing of the
+//! protocol.
 //!
-//! Threads write its standard input and read both outputs, so that a runner that reads or writes nothing, or too much, does not block the caller. They hold
-//! a line and the end of the log. The process is in a group of its own, which is killed when it is dropped.
+//! Threads write its standard input and read both outputs, so that a runner that reads or writes nothing, or too much,
+//! does not block the caller. They hold a line and the end of the log. The process is in a group of its own, which is
+//! killed when it is dropped.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -134,7 +136,8 @@ impl Process {
         Ok(Process { child, input: Some(input), lines, log, log_end, start, limits: limits.clone() })
     }
 
-    /// Sends bytes to the standard input. Whether they are read is not known: a process that has ended is an error of the next line.
+    /// Sends bytes to the standard input. Whether they are read is not known: a process that has ended is an error of
+    /// the next line.
     pub fn send(&mut self, bytes: Vec<u8>) {
         if let Some(input) = &self.input {
             let _ = input.send(bytes);
@@ -210,7 +213,8 @@ impl Process {
     }
 
     fn kill(&mut self) {
-        // The system does not reuse the number of the group as long as it has processes, or its first one is not waited for.
+        // The system does not reuse the number of the group as long as it has processes, or its first one is not waited
+        // for.
         #[cfg(unix)]
         if let Ok(id) = i32::try_from(self.child.id()) {
             use nix::sys::signal::{Signal, killpg};

@@ -137,7 +137,8 @@ impl Session {
         self.outputs()
     }
 
-    /// Ends the runner by the end of its input, and waits until it has ended, for example for files that it writes last.
+    /// Ends the runner by the end of its input, and waits until it has ended, for example for files that it writes
+    /// last.
     ///
     /// # Errors
     /// A runner that prints more, does not end in time, or ends by a signal or with a status other than 0.
@@ -147,7 +148,8 @@ impl Session {
         match self.0.line(step)? {
             Some(answer) => Err(self.malformed(answer, "the end of the output", step)),
             None => {
-                // The process may need time to finish, for example to write files. It has ended when `ended` asks for its status.
+                // The process may need time to finish, for example to write files. It has ended when `ended` asks for
+                // its status.
                 self.0.end_in_time(step)?;
                 match self.ended(step) {
                     RunError { kind: RunErrorKind::Ended(0), .. } => Ok(()),

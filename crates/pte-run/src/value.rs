@@ -51,8 +51,8 @@ pub enum OutputValue {
 }
 
 impl OutputValue {
-    /// Parses the words of a value. `None` if they are malformed, also if a tensor of a known element type has another number of bytes than its
-    /// sizes state.
+    /// Parses the words of a value. `None` if they are malformed, also if a tensor of a known element type has another
+    /// number of bytes than its sizes state.
     pub fn parse(words: &str) -> Option<OutputValue> {
         let words: Vec<&str> = words.splitn(6, ' ').collect();
         Some(match words[..] {
@@ -70,7 +70,8 @@ impl OutputValue {
         })
     }
 
-    /// Returns the value as an expected output. `None` for a tensor without memory, and for kinds that tests cannot have.
+    /// Returns the value as an expected output. `None` for a tensor without memory, and for kinds that tests cannot
+    /// have.
     pub fn to_test_data(&self) -> Option<TestData> {
         Some(match self {
             OutputValue::Null => TestData::Null,

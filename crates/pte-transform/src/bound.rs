@@ -1,8 +1,8 @@
-//! Lowers the upper bounds of the inputs of a method, or makes inputs static. The sizes of all values that depend on them are inferred again,
-//! also in the payloads of XNNPACK delegates.
+//! Lowers the upper bounds of the inputs of a method, or makes inputs static. The sizes of all values that depend on
+//! them are inferred again, also in the payloads of XNNPACK delegates.
 //!
-//! Nothing else changes: numbers that the exporter derived from the old bounds stay, and an instruction that no longer fits them is an error.
-//! Memory is not planned here.
+//! Nothing else changes: numbers that the exporter derived from the old bounds stay, and an instruction that no longer
+//! fits them is an error. Memory is not planned here.
 
 mod delegates;
 mod inputs;
@@ -17,12 +17,13 @@ use self::propagate::Propagation;
 use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::program::{EValue, Program};
 
-/// Changes the bounds of the inputs of a method. `name` returns the name of a value of a method for messages and options; inputs without one
-/// have only a number. The program is unchanged if there are errors. Also returns the values of the method with sizes that are exactly the old
-/// and the new bounds.
+/// Changes the bounds of the inputs of a method. `name` returns the name of a value of a method for messages and
+/// options; inputs without one have only a number. The program is unchanged if there are errors. Also returns the
+/// values of the method with sizes that are exactly the old and the new bounds.
 ///
 /// # Errors
-/// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes.
+/// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new
+/// sizes.
 pub fn bound(
     program: &mut Program,
     options: &BoundOptions,

@@ -14,8 +14,8 @@ use pte_model::program::{
     EValue, ExternalData, ExtraTensorInfo, Memory, Program, Tensor, TensorData, TensorDataLocation,
 };
 
-/// A rule `FILE.ptd=PATTERN` that moves data to a `.ptd`. A `*` in the name of the file stands for what the first `*` of the pattern
-/// matches, and so on.
+/// A rule `FILE.ptd=PATTERN` that moves data to a `.ptd`. A `*` in the name of the file stands for what the first `*`
+/// of the pattern matches, and so on.
 ///
 /// ```
 /// use pte_transform::externalize::ExternalRule;
@@ -99,14 +99,15 @@ pub struct ExternalMoves {
     constants: Vec<(usize, usize, String, Option<String>)>,
     /// Indices of entries of named data, ascending.
     named_data: Vec<(usize, Option<String>)>,
-    /// Names of constants that stay in the program, because they are outputs, or have the data of outputs: applications replace the memory
-    /// of outputs that has no data in the program (G-34).
+    /// Names of constants that stay in the program, because they are outputs, or have the data of outputs: applications
+    /// replace the memory of outputs that has no data in the program (G-34).
     pub outputs: Vec<String>,
 }
 
-/// Finds the constants whose data are in the program, and the named data, that `request` states. The key of a constant is its fully
-/// qualified name, or else the name of [`ValueNames::key`], or else [`generated_key`]. If several methods use such a name for different
-/// data, it is prefixed with the method's name and a dot. `same` is the result of [`pte_model::data::dedup::find`].
+/// Finds the constants whose data are in the program, and the named data, that `request` states. The key of a constant
+/// is its fully qualified name, or else the name of [`ValueNames::key`], or else [`generated_key`]. If several methods
+/// use such a name for different data, it is prefixed with the method's name and a dot. `same` is the result of
+/// [`pte_model::data::dedup::find`].
 ///
 /// # Errors
 /// A rule matches nothing, or leads to a name that no file has.

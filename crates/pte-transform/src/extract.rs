@@ -1,7 +1,8 @@
 //! Reduces a program to some of its methods, with the data that they need.
 //!
-//! Methods, their memory plans and the data that stay are not changed. Which named data a delegate looks up is only known to its backend:
-//! data are removed if their key is in the payloads of removed delegates only, and kept otherwise.
+//! Methods, their memory plans and the data that stay are not changed. Which named data a delegate looks up is only
+//! known to its backend: data are removed if their key is in the payloads of removed delegates only, and kept
+//! otherwise.
 
 use std::collections::HashSet;
 use std::io;
@@ -29,14 +30,15 @@ pub struct Extracted {
     pub removed_methods: Vec<String>,
     /// Keys of removed named data.
     pub removed_keys: Vec<String>,
-    /// Keys that no payload contains, neither a kept nor a removed one: it is not known who needs these data, so they were kept.
+    /// Keys that no payload contains, neither a kept nor a removed one: it is not known who needs these data, so they
+    /// were kept.
     pub unknown_keys: Vec<String>,
     /// Bytes of data that nothing refers to any more.
     pub removed_bytes: u64,
 }
 
-/// Keeps the methods whose names match a [pattern](crate::pattern), with the constant methods that describe them for training, and
-/// removes all others with their tests, and the data that nothing needs any more.
+/// Keeps the methods whose names match a [pattern](crate::pattern), with the constant methods that describe them for
+/// training, and removes all others with their tests, and the data that nothing needs any more.
 ///
 /// # Errors
 /// A pattern that no method matches; payloads that cannot be read. Nothing is changed.
@@ -91,7 +93,8 @@ fn unmatched(pattern: &str, names: &[String]) -> Diagnostic {
     Code::UnmetRequest.whole(message).suggest(pattern, names.iter().map(String::as_str))
 }
 
-/// Returns the keys of data that only removed methods need, and those that no method is known to need. `kept` is by method.
+/// Returns the keys of data that only removed methods need, and those that no method is known to need. `kept` is by
+/// method.
 fn keys_by_use(program: &Program, kept: &[bool]) -> io::Result<(HashSet<String>, Vec<String>)> {
     let named = program.named_data.iter().flatten().map(|entry| entry.key.as_str());
     let keys: Vec<&str> = named.chain(program.external_data.iter().map(|entry| entry.key.as_str())).collect();

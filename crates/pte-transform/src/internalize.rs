@@ -67,14 +67,15 @@ pub struct Internalized {
     pub unused: Vec<String>,
 }
 
-/// Finds the data of external tensors in `.ptd` files. Those that `request` states become part of the program, and generated keys are
-/// removed; so do named data, which are entries without a tensor layout. If a file is written again because it has tensors of the
-/// program, or because keys have moved, its other named data stay external, too. Metadata of a `.safetensors` in these files stay external; if
-/// everything is moved, they are dropped. Weights without a program get the entries of the files.
+/// Finds the data of external tensors in `.ptd` files. Those that `request` states become part of the program, and
+/// generated keys are removed; so do named data, which are entries without a tensor layout. If a file is written again
+/// because it has tensors of the program, or because keys have moved, its other named data stay external, too. Metadata
+/// of a `.safetensors` in these files stay external; if everything is moved, they are dropped. Weights without a
+/// program get the entries of the files.
 ///
 /// # Errors
-/// A file cannot be read, a key is missing or duplicate, or the type, sizes or dim_order of a tensor differ from those in the file. A
-/// pattern matches nothing.
+/// A file cannot be read, a key is missing or duplicate, or the type, sizes or dim_order of a tensor differ from those
+/// in the file. A pattern matches nothing.
 pub fn internalize(program: &mut Program, files: &[PathBuf], request: &InternalRequest) -> io::Result<Internalized> {
     let entries = add_files(program, files)?;
     if program.execution_plan.is_none() {

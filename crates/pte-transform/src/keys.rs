@@ -1,4 +1,5 @@
-//! Finds keys of named data in payloads, whatever their format: the payload of a delegate that looks up data has the key as text.
+//! Finds keys of named data in payloads, whatever their format: the payload of a delegate that looks up data has the
+//! key as text.
 //!
 //! A payload may also compute its keys: that a key is not found does not mean that nothing needs it.
 

@@ -1,5 +1,5 @@
-//! Changes programs in memory: moves data to `.ptd` files and back, sets weights, removes parts without effect, optimizes, merges programs,
-//! extracts, renames, strips and describes their methods, and lowers the bounds of inputs.
+//! Changes programs in memory: moves data to `.ptd` files and back, sets weights, removes parts without effect,
+//! optimizes, merges programs, extracts, renames, strips and describes their methods, and lowers the bounds of inputs.
 
 // Types of it are arguments and results.
 pub use pte_model;

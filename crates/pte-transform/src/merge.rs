@@ -1,7 +1,8 @@
 //! Merges programs: the methods of all inputs, with their data and tests, become methods of one program.
 //!
-//! Nothing in a method changes, except that state is moved if it is shared, or if that of two inputs would have the same place in a pool
-//! that methods share. Equal constants and payloads are stored once by the layout of the result, which compares their bytes.
+//! Nothing in a method changes, except that state is moved if it is shared, or if that of two inputs would have the
+//! same place in a pool that methods share. Equal constants and payloads are stored once by the layout of the result,
+//! which compares their bytes.
 
 mod data;
 mod methods;
@@ -41,8 +42,8 @@ use crate::prune::drop_blobs;
 /// ```
 ///
 /// # Errors
-/// All conflicts, each with both origins: names of methods, keys with other data, buffers of other types or sizes, versions of the
-/// schema; data that cannot be read.
+/// All conflicts, each with both origins: names of methods, keys with other data, buffers of other types or sizes,
+/// versions of the schema; data that cannot be read.
 pub fn merge(
     mut inputs: Vec<MergeInput>,
     options: &MergeOptions,
@@ -130,8 +131,8 @@ fn for_each_blob(program: &mut Program, mut change: impl FnMut(&mut BlobId)) {
     program.external_data.iter_mut().for_each(|entry| change(&mut entry.data));
 }
 
-/// Numbers the copies of equal data again, by input. Files are read with numbers that count data of equal samples, whose other bytes may
-/// differ; equal data of two inputs are only stored once if their numbers are equal, too.
+/// Numbers the copies of equal data again, by input. Files are read with numbers that count data of equal samples,
+/// whose other bytes may differ; equal data of two inputs are only stored once if their numbers are equal, too.
 fn number_copies(inputs: &mut [MergeInput]) -> io::Result<()> {
     for input in inputs.iter_mut().filter(|input| input.program.blobs.iter().any(|blob| blob.copy > 0)) {
         let program = &mut input.program;

@@ -1,4 +1,5 @@
-//! Metadata of a program: the values that its constant methods return, and named data whose keys begin with `metadata.`.
+//! Metadata of a program: the values that its constant methods return, and named data whose keys begin with
+//! `metadata.`.
 //!
 //! A new constant method has the form in which the exporter writes `constant_methods` (E-2).
 
@@ -98,11 +99,13 @@ fn value_of(plan: &ExecutionPlan) -> MetadataValue {
     }
 }
 
-/// Sets an entry: a constant method, or named data if the key begins with `metadata.`. A constant method that exists keeps its place
-/// and, unless `force`, its type. `text` is parsed by [`MetadataValue::parse`], unless it is `verbatim`: a string as it is.
+/// Sets an entry: a constant method, or named data if the key begins with `metadata.`. A constant method that exists
+/// keeps its place and, unless `force`, its type. `text` is parsed by [`MetadataValue::parse`], unless it is
+/// `verbatim`: a string as it is.
 ///
 /// # Errors
-/// A value of another type or of a malformed form; a method that is not a constant method; a program without methods. Nothing is changed.
+/// A value of another type or of a malformed form; a method that is not a constant method; a program without methods.
+/// Nothing is changed.
 pub fn set(
     program: &mut Program,
     key: &str,

@@ -1,5 +1,5 @@
-//! Named data that delegates refer to: the graphs of XNNPACK delegates have their keys. Payloads of other backends are opaque: any key can be
-//! theirs.
+//! Named data that delegates refer to: the graphs of XNNPACK delegates have their keys. Payloads of other backends are
+//! opaque: any key can be theirs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,8 @@ pub struct DelegateGraphs {
 }
 
 impl DelegateGraphs {
-    /// Decodes the payloads of the XNNPACK delegates. Payloads that share bytes are decoded as far as their total size is that of the data.
+    /// Decodes the payloads of the XNNPACK delegates. Payloads that share bytes are decoded as far as their total size
+    /// is that of the data.
     pub fn of(program: &Program) -> DelegateGraphs {
         let delegates = || program.plans().iter().flat_map(|plan| plan.delegates());
         let mut left = available(delegates().map(|delegate| program.blob(delegate.processed)));

@@ -1,10 +1,11 @@
-//! Patterns for names of values, keys and files: `*` stands for any characters, all others for themselves. A [`NameMap`] renames with
-//! them. Matching takes time linear in the length of pattern and name.
+//! Patterns for names of values, keys and files: `*` stands for any characters, all others for themselves. A
+//! [`NameMap`] renames with them. Matching takes time linear in the length of pattern and name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Pattern for a name, such as `encoder.*`. `*` matches any number of any characters, also none; there is no way to match only a `*`.
+/// Pattern for a name, such as `encoder.*`. `*` matches any number of any characters, also none; there is no way to
+/// match only a `*`.
 ///
 /// ```
 /// use pte_transform::pattern::Pattern;
@@ -39,8 +40,8 @@ impl Pattern {
         self.captures(name).is_some()
     }
 
-    /// Returns what each `*` stands for in a name; `None` if it does not match. Each takes as few characters as possible, from the left,
-    /// and the last one the rest.
+    /// Returns what each `*` stands for in a name; `None` if it does not match. Each takes as few characters as
+    /// possible, from the left, and the last one the rest.
     pub fn captures<'n>(&self, name: &'n str) -> Option<Vec<&'n str>> {
         let mut parts = self.text.split(ANY);
         let rest = name.strip_prefix(parts.next().unwrap_or_default())?;

@@ -45,7 +45,8 @@ pub struct PayloadChange {
 /// Value of [`pte_xnnpack::model::Constant::offset`] of named data.
 const NAMED: u64 = u64::MAX;
 
-/// Returns a payload whose constants are named data. Their keys are the SHA-256 of their bytes, as the exporter has them.
+/// Returns a payload whose constants are named data. Their keys are the SHA-256 of their bytes, as the exporter has
+/// them.
 ///
 /// # Errors
 /// The data of a constant cannot be read, or the graph cannot be encoded.
@@ -74,7 +75,8 @@ pub fn key_of(data: &Blob) -> io::Result<String> {
 /// Replaces the payload of a delegate. `given` are the keys of `.ptd` files that are loaded with the program.
 ///
 /// # Errors
-/// The payload refers to keys that neither the program nor the given files have, or a key is in use for other data. All are reported.
+/// The payload refers to keys that neither the program nor the given files have, or a key is in use for other data. All
+/// are reported.
 pub fn replace(
     program: &mut Program,
     (method, index): (usize, usize),

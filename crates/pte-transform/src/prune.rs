@@ -5,8 +5,8 @@
 //! or a constant. Parts are kept if they are reachable from the inputs, the outputs and the instructions with an
 //! effect. An instruction needs its arguments, a list its items, a view its base, and a value that is read the
 //! instructions that may have written it. An explicit location may still have the content of another tensor when it is
-//! read; the instructions that write that tensor, and its initial data, are then kept, too. Unreferenced data are removed as well, except
-//! `named_data`, which delegates find by key.
+//! read; the instructions that write that tensor, and its initial data, are then kept, too. Unreferenced data are
+//! removed as well, except `named_data`, which delegates find by key.
 
 mod graph;
 mod placed;

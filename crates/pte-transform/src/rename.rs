@@ -1,4 +1,5 @@
-//! Renames methods, with their tests and with the constant methods in which the exporter describes a method for training.
+//! Renames methods, with their tests and with the constant methods in which the exporter describes a method for
+//! training.
 //!
 //! Methods keep their order: nothing but the names changes.
 
@@ -52,8 +53,8 @@ pub fn trained_method(name: &str) -> Option<&str> {
     TRAINING_GETTERS.iter().find_map(|prefix| name.strip_prefix(prefix))
 }
 
-/// Renames methods of a program and of its tests, all at once, so that names can be swapped. Constant methods that describe a renamed
-/// method for training follow it. Returns the renamed methods, in the order of the program.
+/// Renames methods of a program and of its tests, all at once, so that names can be swapped. Constant methods that
+/// describe a renamed method for training follow it. Returns the renamed methods, in the order of the program.
 ///
 /// # Errors
 /// A name that no method has, a method with two new names, or a new name that another method has; nothing is changed.

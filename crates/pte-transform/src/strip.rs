@@ -1,5 +1,5 @@
-//! Removes the parts of a program that the runtime does not need to execute it: stack traces, names of constants, numbers for profilers, tests,
-//! and parts without effect.
+//! Removes the parts of a program that the runtime does not need to execute it: stack traces, names of constants,
+//! numbers for profilers, tests, and parts without effect.
 //!
 //! The caller measures the bytes that each kind saves, because they depend on the layout of the file.
 
@@ -28,7 +28,8 @@ use crate::prune::{drop_blobs, prune};
 pub enum StripKind {
     /// Stack traces of instructions.
     Traces,
-    /// Fully qualified names of constants in the program. State and data in a `.ptd` are found by their names, which are kept.
+    /// Fully qualified names of constants in the program. State and data in a `.ptd` are found by their names, which
+    /// are kept.
     Names,
     /// Numbers of the exporter's nodes in XNNPACK graphs, by which a profiler names operations.
     Handles,
@@ -77,8 +78,8 @@ impl fmt::Display for StripKind {
     }
 }
 
-/// Removes one kind of information. Returns how many there were: traces, names, nodes, tests, or unused instructions, values, operators
-/// and delegates.
+/// Removes one kind of information. Returns how many there were: traces, names, nodes, tests, or unused instructions,
+/// values, operators and delegates.
 pub fn strip(program: &mut Program, tests: &mut Vec<MethodTests>, kind: StripKind) -> usize {
     match kind {
         StripKind::Traces => traces(program),
@@ -138,7 +139,8 @@ fn handles(program: &mut Program) -> usize {
     count
 }
 
-/// Returns an XNNPACK payload without the numbers of its nodes, and how many there were; `None` without any, and for other payloads.
+/// Returns an XNNPACK payload without the numbers of its nodes, and how many there were; `None` without any, and for
+/// other payloads.
 fn without_handles(payload: &Blob) -> Option<(Blob, usize)> {
     let mut graph = decode::decode(payload).ok()?;
     let count = graph.nodes.iter().filter(|node| node.debug_handle != 0).count();

@@ -18,7 +18,8 @@ pub struct GraphArgument {
     pub datatype: i16,
     /// Sizes in the order of memory, or in torch's.
     pub dims: Vec<u64>,
-    /// The sizes may be in torch's order: the graph quantizes the value for convolutions only, which compute sizes from those of the tensor.
+    /// The sizes may be in torch's order: the graph quantizes the value for convolutions only, which compute sizes from
+    /// those of the tensor.
     pub is_torch: bool,
 }
 
@@ -48,7 +49,8 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
     argument.collect()
 }
 
-/// Returns the ids of the values whose sizes may be in torch's order: those that are quantized at run time for convolutions only.
+/// Returns the ids of the values whose sizes may be in torch's order: those that are quantized at run time for
+/// convolutions only.
 fn torch_values(graph: &Graph) -> HashSet<u32> {
     let dynamic = graph.values.iter().filter(|value| value.datatype == QDINT8).map(|value| value.id);
     let dynamic: HashSet<u32> = dynamic.collect();
@@ -100,8 +102,9 @@ impl GraphArgument {
         Datatype::of(self.datatype).map_or(&[], |datatype| datatype.tensors)
     }
 
-    /// Returns `true` if the value takes the sizes of a tensor; `has_dynamic_input` is that of the call. An input is in torch's order only if it
-    /// is quantized for a convolution. An output can be resized to the sizes of the value within the elements of a dynamic tensor.
+    /// Returns `true` if the value takes the sizes of a tensor; `has_dynamic_input` is that of the call. An input is in
+    /// torch's order only if it is quantized for a convolution. An output can be resized to the sizes of the value
+    /// within the elements of a dynamic tensor.
     pub fn takes_sizes_of(&self, tensor: &Tensor, has_dynamic_input: bool) -> bool {
         let sizes = tensor.sizes.as_deref().unwrap_or_default();
         let is_bound = tensor.shape_dynamism != TensorShapeDynamism::STATIC;

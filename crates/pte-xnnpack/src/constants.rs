@@ -1,4 +1,5 @@
-//! Constants of a graph with their readers: the values whose data they are, and the quantized values whose scales they are.
+//! Constants of a graph with their readers: the values whose data they are, and the quantized values whose scales they
+//! are.
 
 use crate::model::{Constant, FieldContent, Graph, QuantParamsValue};
 use crate::schema::Datatype;

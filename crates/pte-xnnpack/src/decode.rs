@@ -297,8 +297,8 @@ impl ReadGraph {
                 constants.collect::<io::Result<_>>()
             }
         }?;
-        // The exporter's serializer writes the nodes in their order from the end, so that the content of each node ends where that of the
-        // previous one begins.
+        // The exporter's serializer writes the nodes in their order from the end, so that the content of each node ends
+        // where that of the previous one begins.
         let mut end = t.target(graph::version).ok().flatten().unwrap_or(t.at());
         let nodes = self.nodes.items(t, graph::xnodes, &NODE, |nodes, index, t| {
             let node = read_node(nodes, index, &t, end);
@@ -320,8 +320,8 @@ impl ReadGraph {
 /// Decodes a payload.
 ///
 /// # Errors
-/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write: the reason, with its position in
-/// the bytes of the payload if it has one.
+/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write: the
+/// reason, with its position in the bytes of the payload if it has one.
 pub fn decode(payload: &Blob) -> Result<Graph> {
     let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| error.to_string())?;
     let unlike = [&mut read.whole, &mut read.nodes, &mut read.values].into_iter().find_map(|found| found.unlike.take());
@@ -497,8 +497,8 @@ fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Fields> 
     Ok(contents)
 }
 
-/// Checks the constants that follow the graph, `len` bytes from `data` on. They must follow each other, with zeros between them, so that
-/// no byte is taken twice and none is lost.
+/// Checks the constants that follow the graph, `len` bytes from `data` on. They must follow each other, with zeros
+/// between them, so that no byte is taken twice and none is lost.
 fn check_constants(graph: &Graph, payload: &Blob, data: u64, len: u64) -> Result<()> {
     let mut order: Vec<usize> =
         (0..graph.constants.len()).filter(|index| graph.constants[*index].is_inside()).collect();

@@ -241,7 +241,8 @@ impl DraftValue {
         [self.constant.as_ref(), scales]
     }
 
-    /// Returns the keys of its data and of its scales in the named data, each with what a name of the value needs for it.
+    /// Returns the keys of its data and of its scales in the named data, each with what a name of the value needs for
+    /// it.
     pub fn keys(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.constants().into_iter().zip(["", " scales"]).filter_map(|(constant, what)| match &constant?.source {
             ConstantSource::Key(key) => Some((&**key, what)),

@@ -1,11 +1,10 @@
 //! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
 //!
-//! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
-//! `describe` counts the parts of a payload.
-//! [`draft`] is a graph without the properties that follow from rules. [`sizes`] has the sizes that
-//! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
-//! the values that read them, [`parts`] what a release may not
-//! accept. Nothing here depends on YAML, and only [`arguments`] and [`payloads`] on a program.
+//! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert
+//! from and to bytes. `describe` counts the parts of a payload. [`draft`] is a graph without the properties that follow
+//! from rules. [`sizes`] has the sizes that operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a
+//! graph whose inputs get other sizes. [`constants`] has the constants with the values that read them, [`parts`] what a
+//! release may not accept. Nothing here depends on YAML, and only [`arguments`] and [`payloads`] on a program.
 //!
 //! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
 
@@ -48,8 +47,8 @@ pub const BACKEND: &str = "XnnpackBackend";
 /// Name of the format.
 pub const NAME: &str = "XNNPACK";
 
-/// Returns the payloads of the XNNPACK delegates of a program, each once, in order. Payloads that share bytes are left out as soon as their total size
-/// exceeds `left` bytes: they could otherwise be read once per delegate.
+/// Returns the payloads of the XNNPACK delegates of a program, each once, in order. Payloads that share bytes are left
+/// out as soon as their total size exceeds `left` bytes: they could otherwise be read once per delegate.
 pub fn payloads(program: &Program, mut left: u64) -> impl Iterator<Item = (BlobId, &Blob)> {
     let mut seen = HashSet::new();
     let delegates = program.plans().iter().flat_map(|plan| plan.delegates());

@@ -1,7 +1,7 @@
 //! The graph of an XNNPACK payload as plain data: values, nodes and constants with all their fields.
 //!
-//! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its table, so that no
-//! operation has a type of its own.
+//! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its
+//! table, so that no operation has a type of its own.
 
 use std::collections::HashMap;
 
@@ -66,7 +66,8 @@ pub struct Graph {
 /// Constant data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Constant {
-    /// Key in the named data of the program. The runtime looks up any key, also an empty one: `None` if the data are in the payload.
+    /// Key in the named data of the program. The runtime looks up any key, also an empty one: `None` if the data are in
+    /// the payload.
     pub key: Option<String>,
     /// Offset in the constants of the payload; `u64::MAX` for named data, 0 in a graph that contains the constants.
     pub offset: u64,

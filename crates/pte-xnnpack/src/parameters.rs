@@ -1,14 +1,16 @@
-//! Defaults of the parameters of operations that YAML may leave out. The assembler completes them, and the printer omits them.
+//! Defaults of the parameters of operations that YAML may leave out. The assembler completes them, and the printer
+//! omits them.
 //!
-//! A stride, a dilation and a number of groups are 1, and the kernel and the channels of a convolution follow from its filter. Other
-//! parameters are 0.
+//! A stride, a dilation and a number of groups are 1, and the kernel and the channels of a convolution follow from its
+//! filter. Other parameters are 0.
 
 use crate::draft::{DraftField, default_field};
 use crate::model::{FieldContent, NodeOperation};
 use crate::schema::{Operation, conv, pooling};
 
-/// Returns the content of a field of an operation that is left out; `None` if it follows from a filter whose sizes are not known. The other
-/// fields are those that are given, or left out before. `filter` returns the sizes of the value at a position, if they are known.
+/// Returns the content of a field of an operation that is left out; `None` if it follows from a filter whose sizes are
+/// not known. The other fields are those that are given, or left out before. `filter` returns the sizes of the value at
+/// a position, if they are known.
 pub fn omitted(
     operation: NodeOperation,
     fields: &[DraftField],
@@ -48,8 +50,8 @@ pub fn omitted(
     Some(default_field(field))
 }
 
-/// Returns the parameters that follow from the sizes of a filter: `[outputs, height, width, inputs of a group]`, or `[1, height, width, outputs]` of a
-/// depthwise convolution.
+/// Returns the parameters that follow from the sizes of a filter: `[outputs, height, width, inputs of a group]`, or
+/// `[1, height, width, outputs]` of a depthwise convolution.
 fn follows(operation: Operation, slot: u16, filter: [u64; 4], groups: u32) -> Option<u64> {
     let [first, height, width, last] = filter;
     let (inputs, outputs) = if operation == Operation::DepthwiseConv2d { (1, last) } else { (last, first) };

@@ -1,5 +1,5 @@
-//! Parts of a graph that a release may not accept: operations, element types of their operands, and properties of the payload.
-//! `tools/releases/xnnpack.py` has a graph for each part, with the same names.
+//! Parts of a graph that a release may not accept: operations, element types of their operands, and properties of the
+//! payload. `tools/releases/xnnpack.py` has a graph for each part, with the same names.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,8 @@ pub const NAMED_SCALES: &str = "payload.scales_as_named";
 /// Part of a graph whose scales are constants in the payload.
 pub const CONSTANT_SCALES: &str = "payload.scales_as_constant";
 
-/// Returns the parts of a graph, each with its node if it is one of a node. `is_inline` is true for a payload inside the FlatBuffer.
+/// Returns the parts of a graph, each with its node if it is one of a node. `is_inline` is true for a payload inside
+/// the FlatBuffer.
 pub fn of(graph: &Graph, is_inline: bool) -> Vec<(String, Option<usize>)> {
     let mut parts: Vec<(String, Option<usize>)> = Vec::new();
     let mut whole = |has: bool, part: &str| {

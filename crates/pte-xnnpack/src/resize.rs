@@ -26,11 +26,12 @@ impl fmt::Display for ResizeError {
     }
 }
 
-/// Changes the sizes of the inputs of a graph, by the numbers of the arguments, and of all values that follow from them. Returns the number of
-/// values whose sizes changed.
+/// Changes the sizes of the inputs of a graph, by the numbers of the arguments, and of all values that follow from
+/// them. Returns the number of values whose sizes changed.
 ///
 /// # Errors
-/// The first operation that does not take the sizes, or whose results do not follow from rules. The graph is then partly changed.
+/// The first operation that does not take the sizes, or whose results do not follow from rules. The graph is then
+/// partly changed.
 ///
 /// ```
 /// use pte_xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue};

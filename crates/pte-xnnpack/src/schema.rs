@@ -1,5 +1,5 @@
-//! Schema of the graph in the payload of an XNNPACK delegate. Identifier `XN00` or `XN01`; the two differ in the meaning of constant
-//! indices, not in their slots.
+//! Schema of the graph in the payload of an XNNPACK delegate. Identifier `XN00` or `XN01`; the two differ in the
+//! meaning of constant indices, not in their slots.
 //!
 //! Nothing is read or written here.
 
@@ -391,7 +391,8 @@ pub struct Datatype {
     pub name: &'static str,
     /// Size of an element in bits.
     pub bits: u64,
-    /// Parameters that values of the type have. `None` for types that graphs do not contain: XNNPACK chooses them itself.
+    /// Parameters that values of the type have. `None` for types that graphs do not contain: XNNPACK chooses them
+    /// itself.
     pub quantization: Option<Quantization>,
     /// Element type of the data of a constant; of bytes of two elements if they have 4 bits.
     pub storage: ScalarType,
@@ -479,8 +480,8 @@ datatypes! {
     BF16 "bf16" 16 BFLOAT16 Some(Quantization::None), [BFLOAT16];
 }
 
-/// Returns the name of a field of an operation in YAML: its name in the schema without `_id`, and without the number of an input that is the only one with a
-/// number.
+/// Returns the name of a field of an operation in YAML: its name in the schema without `_id`, and without the number of
+/// an input that is the only one with a number.
 pub const fn field_key(table: &TableSchema, slot: usize) -> &'static str {
     let name = table.fields[slot].name;
     let bytes = name.as_bytes();

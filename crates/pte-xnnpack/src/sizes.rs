@@ -1,5 +1,6 @@
-//! Sizes that XNNPACK operations write, from those that they read and their parameters. XNNPACK computes them itself, and reads as many
-//! weights, and as many elements of later operations, as the parameters say; a graph whose values have other sizes is malformed.
+//! Sizes that XNNPACK operations write, from those that they read and their parameters. XNNPACK computes them itself,
+//! and reads as many weights, and as many elements of later operations, as the parameters say; a graph whose values
+//! have other sizes is malformed.
 //!
 //! The rules know neither graphs nor drafts: they read an operation through two functions.
 
@@ -56,7 +57,8 @@ struct SizedOperation<'n> {
     value: &'n dyn Fn(u16) -> Operand,
 }
 
-/// Checks the sizes of the inputs of an operation, and returns those of its outputs. `field` returns the parameter in a slot, `value` the operand.
+/// Checks the sizes of the inputs of an operation, and returns those of its outputs. `field` returns the parameter in a
+/// slot, `value` the operand.
 ///
 /// # Errors
 /// The first operand or parameter that does not fit, and those of `value`.
@@ -129,8 +131,8 @@ impl SizedOperation<'_> {
         }
     }
 
-    /// Returns the dimensions of an operand of rank 4 that XNNPACK moves a window over: it refuses one without pixels or channels, and takes
-    /// an empty batch for an image without pixels.
+    /// Returns the dimensions of an operand of rank 4 that XNNPACK moves a window over: it refuses one without pixels
+    /// or channels, and takes an empty batch for an image without pixels.
     fn windowed_image(&self, slot: u16) -> Result<[u64; 4], SizeError> {
         let dims = self.image(slot)?;
         match dims.contains(&0) {
@@ -435,7 +437,8 @@ impl SizedOperation<'_> {
             return wrong(input_id, "an input without dimensions");
         }
         let part = |((from, start), length): ((&u64, &u64), &u64)| {
-            // XNNPACK computes the end, where 0 means the end of the input: size 0 from offset 0 is the whole dimension, from another offset nothing.
+            // XNNPACK computes the end, where 0 means the end of the input: size 0 from offset 0 is the whole
+            // dimension, from another offset nothing.
             let length = if *length == 0 && *start == 0 { *from } else { *length };
             (start.saturating_add(length) <= *from).then_some(length)
         };

@@ -38,7 +38,8 @@ fn node(operation: Operation, fields: &[DraftField]) -> DraftNode {
     }
 }
 
-/// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its result.
+/// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its
+/// result.
 fn sample() -> Draft {
     let bias = DraftConstant { source: ConstantSource::Key("b".into()), size: None };
     Draft {
@@ -155,7 +156,8 @@ fn malformed_bytes_are_an_error_or_reproduced() {
     }
 }
 
-/// Sizes of an argument that are not inside the payload are a problem, those of other values are not needed to describe it.
+/// Sizes of an argument that are not inside the payload are a problem, those of other values are not needed to describe
+/// it.
 #[test]
 fn malformed_sizes_of_an_argument_are_a_problem() {
     let described = |value: usize| {

@@ -1,7 +1,8 @@
 //! YAML 1.2 and JSON as a syntax tree whose nodes have byte ranges, and `${NAME}` variables.
 //!
-//! [`tree`] is YAML's core schema without the features that hostile or ambiguous sources rely on: no tags, no merge keys, no integers beyond 64 bits,
-//! and bounds on depth and aliases. It assigns no meaning to keys and values; `pte-emit` does.
+//! [`tree`] is YAML's core schema without the features that hostile or ambiguous sources rely on: no tags, no merge
+//! keys, no integers beyond 64 bits, and bounds on depth and aliases. It assigns no meaning to keys and values;
+//! `pte-emit` does.
 
 // Types of it are arguments and results.
 pub use pte_model;

@@ -1,8 +1,8 @@
 //! Source -> a tree of scalars, lists and maps: YAML from the events of granit-parser, JSON with serde_json.
 //!
-//! Plain scalars have the types of YAML 1.2's core schema, and integers may also be binary and have `_` between digits. Every node has an
-//! id, counted in source order. Its byte range is needed for diagnostics only ([`spans`]), which read the events again: most sources are
-//! valid. The meaning of keys and values is left to `pte-emit`.
+//! Plain scalars have the types of YAML 1.2's core schema, and integers may also be binary and have `_` between digits.
+//! Every node has an id, counted in source order. Its byte range is needed for diagnostics only ([`spans`]), which read
+//! the events again: most sources are valid. The meaning of keys and values is left to `pte-emit`.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -92,8 +92,8 @@ impl SyntaxError {
     }
 }
 
-/// Parses a source. JSON is recognised by its first character and parsed by a faster parser; if that fails, the source is
-/// parsed as YAML, which includes JSON.
+/// Parses a source. JSON is recognised by its first character and parsed by a faster parser; if that fails, the source
+/// is parsed as YAML, which includes JSON.
 ///
 /// # Errors
 /// The first [`SyntaxError`].
@@ -174,8 +174,9 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
     TreeBuilder::new(text, true).build().map_or_else(|_| Vec::new(), |(_, spans)| spans)
 }
 
-/// Parses a source, with the byte range of each node by id, from its first character to its last one. A list or map in brackets ends with its
-/// bracket, another one with what is last in it, and begins with what is first in it. The range of a node without characters is empty.
+/// Parses a source, with the byte range of each node by id, from its first character to its last one. A list or map in
+/// brackets ends with its bracket, another one with what is last in it, and begins with what is first in it. The range
+/// of a node without characters is empty.
 ///
 /// ```
 /// let text = "a: [1,\n 2]  # numbers\nb:\n- c\n\n- d: e\n";
@@ -196,14 +197,15 @@ pub fn parse_with_ranges(text: &str) -> Result<(SourceNode<'_>, Vec<Range<usize>
     Ok((root, ranges))
 }
 
-/// Greatest depth of nested lists and maps: a list of a tensor's numbers nests as deep as its rank, 16 at most, and the rest of a document
-/// needs ten levels.
+/// Greatest depth of nested lists and maps: a list of a tensor's numbers nests as deep as its rank, 16 at most, and the
+/// rest of a document needs ten levels.
 const MAX_DEPTH: usize = 64;
 
 /// Greatest length of a key in characters. A plain key may be the name of a value.
 const MAX_KEY: usize = 1 << 16;
 
-/// Greatest number of nodes that all anchors define, and that all aliases repeat: it bounds the memory of a source with many aliases.
+/// Greatest number of nodes that all anchors define, and that all aliases repeat: it bounds the memory of a source with
+/// many aliases.
 const MAX_REPEATED: usize = 100_000;
 
 /// Builds the tree from the events of the parser, without recursion.

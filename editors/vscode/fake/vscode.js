@@ -1,4 +1,5 @@
-// A stand-in for the module `vscode`, which only the editor has: what the extension uses of it, with what it was called with.
+// A stand-in for the module `vscode`, which only the editor has: what the extension uses of it, with what it was called
+// with.
 'use strict';
 
 class Range {

@@ -1,4 +1,5 @@
-//! The first lines of the malformed examples: the defect, and the answers of ExecuTorch. docs/corpus.schema.json describes the content.
+//! The first lines of the malformed examples: the defect, and the answers of ExecuTorch. docs/corpus.schema.json
+//! describes the content.
 
 use serde::Serialize;
 
@@ -16,7 +17,8 @@ pub struct FirstLine<'a> {
     pub expected: Option<Expected<'a>>,
 }
 
-/// Answers of ExecuTorch to the files of an example, in the order in which they are likely. Uninitialized memory has several answers.
+/// Answers of ExecuTorch to the files of an example, in the order in which they are likely. Uninitialized memory has
+/// several answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Expected<'a> {
@@ -26,7 +28,8 @@ pub struct Expected<'a> {
     pub unverified: Vec<&'a str>,
 }
 
-/// Harm that a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER, ...`, and the harm.
+/// Harm that a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER,
+/// ...`, and the harm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Security<'a> {

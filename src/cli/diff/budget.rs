@@ -126,7 +126,8 @@ impl Budget {
         Ok(Budget(limits))
     }
 
-    /// Returns the result for each key, in the order of the command line. `compute` returns the memory of both programs.
+    /// Returns the result for each key, in the order of the command line. `compute` returns the memory of both
+    /// programs.
     ///
     /// # Errors
     /// A limit of the memory of a file that has no program.

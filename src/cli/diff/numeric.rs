@@ -1,4 +1,5 @@
-//! `pte-emit diff --numeric A B`: executes both programs on the same inputs, and prints where the values begin to differ.
+//! `pte-emit diff --numeric A B`: executes both programs on the same inputs, and prints where the values begin to
+//! differ.
 
 use std::fmt::Write;
 
@@ -19,7 +20,8 @@ use super::{DiffArguments, DiffFormat};
 /// Arguments of `diff --numeric`.
 #[derive(Debug, Args)]
 pub struct NumericArguments {
-    /// Execute both programs on the same inputs, and compare the values: prints the first instruction whose results differ, and the outputs
+    /// Execute both programs on the same inputs, and compare the values: prints the first instruction whose results
+    /// differ, and the outputs
     #[arg(long, conflicts_with_all = ["only", "budget"])]
     pub numeric: bool,
     #[command(flatten)]
@@ -36,7 +38,8 @@ pub struct NumericArguments {
     /// Difference relative to the number of A, which is added to --atol [default: 1e-5]
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "numeric")]
     rtol: Option<f64>,
-    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. By default all are executed
+    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. By default all are
+    /// executed
     #[arg(long, value_name = "METHOD", requires = "numeric")]
     method: Vec<String>,
 }
@@ -47,7 +50,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number that is not negative, such as 0 or 1e-3".into())
 }
 
-/// Executes two programs, and prints the differences. Returns the exit status: 0 if they are equal within the tolerance, 1 if not.
+/// Executes two programs, and prints the differences. Returns the exit status: 0 if they are equal within the
+/// tolerance, 1 if not.
 ///
 /// # Errors
 /// No runner, programs that cannot be compared, output that cannot be written.
@@ -132,7 +136,7 @@ fn write_method(method: &MethodNumerics, limit: usize, out: &mut String) {
     for output in found.outputs.iter().take(limit) {
         let _ = writeln!(out, "    {}", value(output));
     }
-    super::super::memory::write_more("    ", found.outputs.len(), limit, "output", out);
+    super::super::io::write_more("    ", found.outputs.len(), limit, "output", out);
 }
 
 fn write_instruction(found: &InstructionComparison, out: &mut String) {

@@ -117,7 +117,8 @@ fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
     takers.into_iter().chain(unknown).chain(files).collect::<Vec<_>>().join("; ")
 }
 
-/// Names the figures among the parts of one that contain tensors or pools whose sizes are not known, and payloads that are not counted.
+/// Names the figures among the parts of one that contain tensors or pools whose sizes are not known, and payloads that
+/// are not counted.
 fn sizes_not_known(figure: MemoryFigure, memory: &ProgramMemory) -> Vec<String> {
     let nested = figure.parts().iter().flat_map(|part| sizes_not_known(*part, memory));
     let methods = || memory.methods.iter();

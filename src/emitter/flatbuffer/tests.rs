@@ -120,7 +120,8 @@ fn a_vtable_is_directly_before_its_table_and_equal_ones_are_written_once() {
     assert!(tables[0] > tables[1] && tables[1] > tables[2]);
 }
 
-// --------------------------------------------------------------------------------------------------------------- vectors
+// ---------------------------------------------------------------------------------------------------------------
+// vectors
 
 #[test]
 fn an_absent_vector_and_an_empty_one_differ() {
@@ -182,7 +183,8 @@ fn an_empty_vector_of_aligned_bytes_aligns_the_buffer_of_exir_only() {
     assert_eq!(len(Flatc), 32);
 }
 
-// --------------------------------------------------------------------------------------------------------------- strings
+// ---------------------------------------------------------------------------------------------------------------
+// strings
 
 #[test]
 fn a_string_ends_with_a_zero_byte_that_its_length_does_not_count() {
@@ -218,7 +220,8 @@ fn the_identifier_is_at_byte_4() {
     assert_eq!(&buffer[4..8], b"TEST");
 }
 
-// ------------------------------------------------------------------------------------------------------- field encodings
+// ------------------------------------------------------------------------------------------------------- field
+// encodings
 
 /// A table with an `op_index` of 7 and no `args`, with one field encoded otherwise.
 fn encoded(slot: u16, encoding: FieldEncoding) -> FlatBuffer {

@@ -23,16 +23,19 @@ pub struct BoundReport {
     pub bounded: Bounded,
     /// Number of tests that were removed, because their inputs exceed the new bounds or are not of the static sizes.
     pub removed_tests: usize,
-    /// Reason why the memory plan of the method stays, so that it needs as much memory as before; `None` if it is planned again.
+    /// Reason why the memory plan of the method stays, so that it needs as much memory as before; `None` if it is
+    /// planned again.
     pub kept: Option<String>,
 }
 
 impl Resolved {
-    /// Lowers the upper bounds of the inputs of a method, or makes inputs static. The sizes of all values that depend on them are inferred again,
-    /// also in payloads of XNNPACK; [`Resolved::plan`] plans memory for them if it is not stated: of a binary file, begin with
-    /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes). Tests whose inputs do not fit are removed.
+    /// Lowers the upper bounds of the inputs of a method, or makes inputs static. The sizes of all values that depend
+    /// on them are inferred again, also in payloads of XNNPACK; [`Resolved::plan`] plans memory for them if it is not
+    /// stated: of a binary file, begin with [`Model::resolve_for_changes`](crate::Model::resolve_for_changes). Tests
+    /// whose inputs do not fit are removed.
     ///
-    /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their bounds.
+    /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their
+    /// bounds.
     ///
     /// ```
     /// use pte_emit::edit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput};
@@ -53,8 +56,8 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes. The program is then
-    /// unchanged.
+    /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new
+    /// sizes. The program is then unchanged.
     pub fn bound(&mut self, options: &BoundOptions) -> Result<BoundReport, Error> {
         if self.program.plans().iter().any(ExecutionPlan::has_unknown_instruction) {
             let message = "the program has an instruction of a newer schema, which may depend on the sizes";
@@ -95,8 +98,8 @@ impl Resolved {
         Ok(BoundReport { method, bounded, removed_tests, kept })
     }
 
-    /// Chooses the minimal planner for a method if its own one needs more memory than `before`, and if that does not help, the former
-    /// offsets, which fit smaller tensors.
+    /// Chooses the minimal planner for a method if its own one needs more memory than `before`, and if that does not
+    /// help, the former offsets, which fit smaller tensors.
     fn limit_memory(&mut self, method: usize, before: &MemoryPlan) {
         let is_larger = |program: &Program| {
             let planned = layout::plan_memory(program).unwrap_or_default();
@@ -120,8 +123,8 @@ impl Resolved {
     }
 }
 
-/// Returns the errors of `check` about calls with sizes that are exactly the new bounds, other than those with the old ones: the kernels reject
-/// them.
+/// Returns the errors of `check` about calls with sizes that are exactly the new bounds, other than those with the old
+/// ones: the kernels reject them.
 fn refused(program: &Program, method: usize, exact: [Vec<EValue>; 2]) -> Vec<BoundError> {
     let [old, new] = exact.map(|values| {
         let mut program = program.clone();

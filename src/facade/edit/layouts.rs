@@ -75,8 +75,9 @@ pub fn changes(program: &Program, former: &LayoutConfig, layout: &LayoutConfig) 
     OPTIONS.iter().filter_map(change).collect()
 }
 
-/// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their alignments. A file does
-/// not always show the value of an option: a value of one input suits others whose files it reproduces.
+/// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their
+/// alignments. A file does not always show the value of an option: a value of one input suits others whose files it
+/// reproduces.
 ///
 /// # Errors
 /// An error for each other option in which inputs differ, with the values and names of two of them.

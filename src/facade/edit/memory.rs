@@ -184,8 +184,8 @@ fn planned_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators
     layout::memory::plan(method, plan, operators, shared).ok().map(|planned| planned.total())
 }
 
-/// As [`planned_size`]; `None` also if the plan overwrites results of branches that are read later. The exporter's algorithms do that, the
-/// minimal planner does not (docs/format.md, "Submodules").
+/// As [`planned_size`]; `None` also if the plan overwrites results of branches that are read later. The exporter's
+/// algorithms do that, the minimal planner does not (docs/format.md, "Submodules").
 fn sound_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
     let planned = layout::memory::plan(method, plan, operators, shared).ok()?;
     let is_sound = plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(plan, operators, &planned.places);

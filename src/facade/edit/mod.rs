@@ -1,6 +1,8 @@
-//! Edits of resolved programs: methods of [`crate::Resolved`], whose results are planned and emitted like any other program.
+//! Edits of resolved programs: methods of [`crate::Resolved`], whose results are planned and emitted like any other
+//! program.
 //!
-//! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
+//! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout
+//! options.
 
 mod bound;
 pub mod layouts;

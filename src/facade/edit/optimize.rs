@@ -47,7 +47,8 @@ impl OptimizePass {
 pub struct OptimizeOptions {
     /// Passes that run.
     pub passes: Vec<OptimizePass>,
-    /// Number of bytes by which folding may make the file larger. By default, the constants that are no longer needed pay for new ones.
+    /// Number of bytes by which folding may make the file larger. By default, the constants that are no longer needed
+    /// pay for new ones.
     pub max_growth: u64,
 }
 
@@ -85,7 +86,8 @@ pub struct Optimization {
     pub growth: i64,
     /// `true` unless the program is the same as before.
     pub is_changed: bool,
-    /// Least [`OptimizeOptions::max_growth`] with which all calls on constants are folded, if some stay because the file would grow.
+    /// Least [`OptimizeOptions::max_growth`] with which all calls on constants are folded, if some stay because the
+    /// file would grow.
     pub needed_growth: Option<u64>,
 }
 
@@ -104,8 +106,8 @@ pub struct OptimizedMethod {
     pub overwrites: [bool; 2],
     /// Planned memory in bytes with [`Optimization::needed_growth`].
     pub planned_with_growth: Option<u64>,
-    /// Bytes that are alive at once after the changes: the least that a plan of all pools needs, without padding. `None` without the
-    /// memory pass.
+    /// Bytes that are alive at once after the changes: the least that a plan of all pools needs, without padding.
+    /// `None` without the memory pass.
     pub alive: Option<u64>,
     /// Number of instructions at another position.
     pub moved: usize,
@@ -171,9 +173,9 @@ impl InstructionChange {
 }
 
 impl Resolved {
-    /// Optimizes the program: its outputs stay the same, with less planned memory and fewer instructions. Changes of a method that would
-    /// need more memory are not made. Read binary files with [`crate::Model::resolve_for_changes`]: the memory plan of a method with
-    /// explicit offsets stays.
+    /// Optimizes the program: its outputs stay the same, with less planned memory and fewer instructions. Changes of a
+    /// method that would need more memory are not made. Read binary files with [`crate::Model::resolve_for_changes`]:
+    /// the memory plan of a method with explicit offsets stays.
     ///
     /// ```
     /// use pte_emit::{Model, Options};
@@ -258,8 +260,8 @@ impl Resolved {
         Ok(Optimization { methods, growth, is_changed, needed_growth })
     }
 
-    /// Returns the growth of the file with which all calls on constants are folded, and the memory of each method that is then planned;
-    /// `None` if they are folded.
+    /// Returns the growth of the file with which all calls on constants are folded, and the memory of each method that
+    /// is then planned; `None` if they are folded.
     fn with_growth(
         &self,
         options: &OptimizeOptions,
@@ -377,7 +379,8 @@ fn overwriting(program: &Program, options: &OptimizeOptions) -> Vec<bool> {
     }
 }
 
-/// Returns, by method, `true` if its plan overwrites results of branches that are read later, as plans of the exporter may do.
+/// Returns, by method, `true` if its plan overwrites results of branches that are read later, as plans of the exporter
+/// may do.
 fn overwrites_moves_of(program: &Program) -> Vec<bool> {
     let Ok(planned) = layout::plan_memory(program) else { return vec![false; program.plans().len()] };
     let operators = MethodOperators::of_program(program);

@@ -117,8 +117,8 @@ fn unwrapped(model: &Model, text: &str, error: &Error) -> Error {
 }
 
 impl Resolved {
-    /// Returns the method and the index of a delegate by its name: `METHOD/DELEGATE`, as [`Model::payloads`](crate::Model::payloads) lists
-    /// them, or `METHOD/INDEX`; the only one if `name` is `None`.
+    /// Returns the method and the index of a delegate by its name: `METHOD/DELEGATE`, as
+    /// [`Model::payloads`](crate::Model::payloads) lists them, or `METHOD/INDEX`; the only one if `name` is `None`.
     ///
     /// # Errors
     /// An unknown name, or several delegates without one. The message lists the names.
@@ -153,8 +153,9 @@ impl Resolved {
         })
     }
 
-    /// Replaces the payload of a delegate, which [`Resolved::find_delegate`] finds. Named data that no delegate refers to any more are
-    /// removed, unless the payload of another backend may refer to them. `with` are `.ptd` files that are loaded with the program.
+    /// Replaces the payload of a delegate, which [`Resolved::find_delegate`] finds. Named data that no delegate refers
+    /// to any more are removed, unless the payload of another backend may refer to them. `with` are `.ptd` files that
+    /// are loaded with the program.
     ///
     /// ```
     /// use pte_emit::{Blob, Model, Options};
@@ -170,7 +171,8 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// The payload refers to keys that do not exist, or a key is in use for other data (all are reported). A file cannot be read.
+    /// The payload refers to keys that do not exist, or a key is in use for other data (all are reported). A file
+    /// cannot be read.
     pub fn replace_payload(
         &mut self,
         delegate: (usize, usize),
@@ -194,8 +196,9 @@ impl Resolved {
         })
     }
 
-    /// Sets constants of an XNNPACK delegate by name: float32 and float16. A constant has the name of its key in the named data, or that of
-    /// the value in the graph. Returns what fits, and the new content; [`WeightChanges::problems`] has the reasons why it must not be used.
+    /// Sets constants of an XNNPACK delegate by name: float32 and float16. A constant has the name of its key in the
+    /// named data, or that of the value in the graph. Returns what fits, and the new content;
+    /// [`WeightChanges::problems`] has the reasons why it must not be used.
     ///
     /// ```
     /// use pte_emit::Model;

@@ -1,5 +1,6 @@
-//! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`], [`Resolved::rename_methods`],
-//! [`Resolved::strip`] and metadata. Memory plans are kept, except by a merge that shares state.
+//! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`],
+//! [`Resolved::rename_methods`], [`Resolved::strip`] and metadata. Memory plans are kept, except by a merge that shares
+//! state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -47,12 +48,14 @@ fn failed(label: &str, error: EditError) -> Error {
 }
 
 impl Resolved {
-    /// Merges programs: the methods of all inputs with their tests become methods of one program, and equal data are stored once. Each
-    /// method keeps its memory plan. If all inputs are for the same [`Resolved::runtime`], so is the result. With [`MergeOptions::share_state`], the inputs should be those of
-    /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes), because methods with shared state are planned again.
+    /// Merges programs: the methods of all inputs with their tests become methods of one program, and equal data are
+    /// stored once. Each method keeps its memory plan. If all inputs are for the same [`Resolved::runtime`], so is the
+    /// result. With [`MergeOptions::share_state`], the inputs should be those of
+    /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes), because methods with shared state are planned
+    /// again.
     ///
-    /// Inputs without methods are weights, whose entries are merged by key. `with` are `.ptd` files with data that the programs refer to:
-    /// they are not merged, and no two of them may have a key in common.
+    /// Inputs without methods are weights, whose entries are merged by key. `with` are `.ptd` files with data that the
+    /// programs refer to: they are not merged, and no two of them may have a key in common.
     ///
     /// ```
     /// use pte_emit::{Model, Options, Resolved};
@@ -74,8 +77,8 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// Conflicts, each with both origins: names of methods, keys with other data, layouts, versions. Inputs with `raw:`. Data that cannot be
-    /// read.
+    /// Conflicts, each with both origins: names of methods, keys with other data, layouts, versions. Inputs with
+    /// `raw:`. Data that cannot be read.
     pub fn merge(inputs: Vec<Resolved>, options: &MergeOptions, with: &[PathBuf]) -> Result<(Resolved, Merged), Error> {
         let stated = |input: Resolved| match options.share_state {
             true => input.without_overrides(),
@@ -121,8 +124,8 @@ impl Resolved {
         Ok((resolved, report))
     }
 
-    /// Keeps the methods whose names match a pattern, in which `*` stands for any characters, with the data that they need. All others are
-    /// removed with their tests.
+    /// Keeps the methods whose names match a pattern, in which `*` stands for any characters, with the data that they
+    /// need. All others are removed with their tests.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -159,7 +162,8 @@ impl Resolved {
         self.edit(|program, tests| Ok(rename::rename(program, tests, renames)?))
     }
 
-    /// Removes the given kinds of parts, which the runtime does not need, in the order of [`StripKind::ALL`]. Returns the number and bytes of each kind.
+    /// Removes the given kinds of parts, which the runtime does not need, in the order of [`StripKind::ALL`]. Returns
+    /// the number and bytes of each kind.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -230,9 +234,9 @@ impl Resolved {
         metadata::find(&self.program, patterns).map_err(|error| failed(&self.label(), error))
     }
 
-    /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a value as
-    /// [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it, or a string if it is `verbatim`. An entry that exists keeps its type
-    /// unless `force`.
+    /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a
+    /// value as [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it, or a string if it is `verbatim`.
+    /// An entry that exists keeps its type unless `force`.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -296,8 +300,8 @@ fn file_size(program: &Program, layout: &LayoutConfig, label: &str) -> Result<u6
     Ok(placement.file_size)
 }
 
-/// Compares the data of `.ptd` files by key. An error for each pair of files that have keys in common, with the same data or with other data, is
-/// added to `messages`: the runtime does not load two files with a key.
+/// Compares the data of `.ptd` files by key. An error for each pair of files that have keys in common, with the same
+/// data or with other data, is added to `messages`: the runtime does not load two files with a key.
 fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<(), Error> {
     let mut first: HashMap<String, (usize, FlatTensorEntry)> = HashMap::new();
     let mut common: BTreeMap<(usize, usize, bool), Vec<String>> = BTreeMap::new();

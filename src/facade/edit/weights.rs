@@ -1,5 +1,5 @@
-//! Weights by name: lists, manifests, and setting them. Methods of [`Model`] ask, those of [`Resolved`] change. The work is done in
-//! [`pte_transform::weights`].
+//! Weights by name: lists, manifests, and setting them. Methods of [`Model`] ask, those of [`Resolved`] change. The
+//! work is done in [`pte_transform::weights`].
 
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
@@ -37,17 +37,18 @@ use pte_transform::weights::{self, DataGroup, GivenEntry, Subject, WeightList, s
 pub struct SetWeightsOptions {
     /// Names of constants to names in the source.
     pub map: NameMap,
-    /// The weights that the file has now, with the names of the source: a constant that no rule of the map names has the name of the tensor
-    /// with the same bytes, also if its two dimensions are swapped.
+    /// The weights that the file has now, with the names of the source: a constant that no rule of the map names has
+    /// the name of the tensor with the same bytes, also if its two dimensions are swapped.
     pub like: Option<PathBuf>,
 }
 
 impl Model {
-    /// Lists the weights: constants, initial states, named data of delegates, entries of `.ptd` files, each with the hash of its bytes, its
-    /// location and its users. `with` are `.ptd` files with data that the program refers to.
+    /// Lists the weights: constants, initial states, named data of delegates, entries of `.ptd` files, each with the
+    /// hash of its bytes, its location and its users. `with` are `.ptd` files with data that the program refers to.
     ///
-    /// The result consists of [`Weight`](crate::weights::Weight), [`WeightKind`](crate::weights::WeightKind), [`WeightLocation`](crate::weights::WeightLocation),
-    /// [`StoredTwice`](crate::weights::StoredTwice) and [`StoredCopy`](crate::weights::StoredCopy).
+    /// The result consists of [`Weight`](crate::weights::Weight), [`WeightKind`](crate::weights::WeightKind),
+    /// [`WeightLocation`](crate::weights::WeightLocation), [`StoredTwice`](crate::weights::StoredTwice) and
+    /// [`StoredCopy`](crate::weights::StoredCopy).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -106,8 +107,9 @@ impl Model {
         })
     }
 
-    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. `with` are the `.ptd` files of
-    /// the program. [`compare_manifests`](crate::weights::compare_manifests) compares two of them.
+    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. `with`
+    /// are the `.ptd` files of the program. [`compare_manifests`](crate::weights::compare_manifests) compares two of
+    /// them.
     ///
     /// ```
     /// use pte_emit::weights::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind};
@@ -187,12 +189,13 @@ impl Offsets {
 }
 
 impl Resolved {
-    /// Assigns the tensors of a `.safetensors`, `.ptd` or `.npy` to constants of this program, and to tensors of the `.ptd` files
-    /// `others` that belong to it, by name. Changes nothing: [`Resolved::set_weights`] does. [`WeightChanges::problems`] has the reasons
-    /// why the weights cannot be set.
+    /// Assigns the tensors of a `.safetensors`, `.ptd` or `.npy` to constants of this program, and to tensors of the
+    /// `.ptd` files `others` that belong to it, by name. Changes nothing: [`Resolved::set_weights`] does.
+    /// [`WeightChanges::problems`] has the reasons why the weights cannot be set.
     ///
-    /// The result consists of [`WeightAssignment`](crate::weights::WeightAssignment), [`WeightMismatch`](crate::weights::WeightMismatch),
-    /// [`UnsetWeight`](crate::weights::UnsetWeight), [`UnusedSource`](crate::weights::UnusedSource) and [`UnsettableWeight`](crate::weights::UnsettableWeight).
+    /// The result consists of [`WeightAssignment`](crate::weights::WeightAssignment),
+    /// [`WeightMismatch`](crate::weights::WeightMismatch), [`UnsetWeight`](crate::weights::UnsetWeight),
+    /// [`UnusedSource`](crate::weights::UnusedSource) and [`UnsettableWeight`](crate::weights::UnsettableWeight).
     ///
     /// ```
     /// use pte_emit::{Model, Options};
@@ -232,7 +235,8 @@ impl Resolved {
         Ok(weights::set::find(&subjects, sources, &SetRequest { map: &options.map, found: &found }))
     }
 
-    /// Replaces the data of constants. `number` is 0 for the program of [`Resolved::weight_changes`], and 1, 2, ... for its `.ptd` files.
+    /// Replaces the data of constants. `number` is 0 for the program of [`Resolved::weight_changes`], and 1, 2, ... for
+    /// its `.ptd` files.
     pub fn set_weights(&mut self, number: usize, changes: &WeightChanges) {
         weights::set::apply(&mut self.program, number, changes);
     }

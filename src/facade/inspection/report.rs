@@ -1,5 +1,5 @@
-//! [`Model::report`]: the answers of the other methods of [`Model`] on one page, or as a graph. Nothing is computed here;
-//! [`pte_inspect::report`] draws.
+//! [`Model::report`]: the answers of the other methods of [`Model`] on one page, or as a graph. Nothing is computed
+//! here; [`pte_inspect::report`] draws.
 
 use super::{InspectOptions, Inspected, SizeOptions};
 use crate::facade::model::{DiffOptions, Model};

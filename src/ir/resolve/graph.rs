@@ -1,4 +1,5 @@
-//! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out are inferred.
+//! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out
+//! are inferred.
 //!
 //! Ids, offsets and indices follow from the rules of [`pte_xnnpack::draft`]. `check` determines whether
 //! the runtime accepts the graph.
@@ -28,7 +29,8 @@ use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, Qua
 use pte_xnnpack::sizes::SizeError;
 use pte_yaml::tree::NodeId;
 
-/// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
+/// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in
+/// [`Finder::diagnostics`].
 pub(super) fn payload<'d, 'a>(
     graph: &'d ParsedGraph<'a>,
     backend: &str,

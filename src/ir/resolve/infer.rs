@@ -1,7 +1,8 @@
 //! Completes tensors that are not fully declared, by inference from the instructions, and reports calls whose arguments
 //! or declared results contradict it.
 //!
-//! The rules of the operators are in [`pte_operators::inference`]; their application to a program is [`pte_analysis::inference`].
+//! The rules of the operators are in [`pte_operators::inference`]; their application to a program is
+//! [`pte_analysis::inference`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -215,8 +216,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
-    /// determines these.
+    /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the
+    /// declaration determines these.
     fn compare_move(&mut self, pass: &InferencePass, from: ValueId, to: ValueId, action: &'d Action<'a>) {
         let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
         let Some((At { value: Literal::Word(source), .. }, At { id, value: Literal::Word(target) })) = operands else {
@@ -234,7 +235,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Reports tensors of another element type or of other sizes than the graph of a delegate, which is called by its name.
+    /// Reports tensors of another element type or of other sizes than the graph of a delegate, which is called by its
+    /// name.
     fn compare_arguments(&mut self, pass: &InferencePass, id: DelegateId, args: &[ValueId], action: &'d Action<'a>) {
         let Action::Delegate { delegate: At { value: NameOrNumber::Name(name), .. }, args: given } = action else {
             return;
@@ -322,8 +324,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (sizes, base_sizes) =
                 (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
             let (name, base) = (&value.name.value, &view_of.value);
-            // The first bytes of a constant may be shared, by a declaration. Any other view with another number of elements usually has the
-            // sizes from before an edit of its base.
+            // The first bytes of a constant may be shared, by a declaration. Any other view with another number of
+            // elements usually has the sizes from before an edit of its base.
             let is_part = is_constant(of);
             // Sizes that do not follow from the base have an error of their own.
             if !pass.failed.contains(&number)
@@ -662,7 +664,8 @@ struct InferencePass {
     values: Vec<EValue>,
     /// Values whose inference failed, which was reported, also for a value that they depend on.
     failed: HashSet<ValueId>,
-    /// Values that are not inferred, and have an error of their own at the end unless another instruction determines them.
+    /// Values that are not inferred, and have an error of their own at the end unless another instruction determines
+    /// them.
     open: HashSet<ValueId>,
     /// Views whose sizes are known from the start, by base.
     views: HashMap<usize, Vec<usize>>,
@@ -720,7 +723,8 @@ fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &Res
     }
 }
 
-/// Returns true if a call must agree with inference. Without `out`, and with an argument by index, the stack is taken as it stands.
+/// Returns true if a call must agree with inference. Without `out`, and with an argument by index, the stack is taken
+/// as it stands.
 fn is_checked(action: &Action<'_>) -> bool {
     let Action::Kernel { args, out: Some(_), .. } = action else { return false };
     !args.iter().any(|arg| matches!(arg.value, Literal::Index(_)))

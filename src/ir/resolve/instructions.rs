@@ -90,7 +90,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         Chain { inputs: Some(inputs), outputs: Some(outputs), instructions: Some(instructions), stacktrace: traces }
     }
 
-    /// Index of a value that is neither read nor written here: an input or output of a chain, which the runtime ignores.
+    /// Index of a value that is neither read nor written here: an input or output of a chain, which the runtime
+    /// ignores.
     pub(super) fn mention(&mut self, item: &At<Literal<'a>>) -> ValueId {
         match &item.value {
             Literal::Word(name) => match self.find(name, item.id) {
@@ -313,7 +314,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.diagnostics.push(warning);
     }
 
-    /// Returns the help for an unknown operator whose name is similar to another; `None` also for messages that are not shown.
+    /// Returns the help for an unknown operator whose name is similar to another; `None` also for messages that are not
+    /// shown.
     pub(super) fn similar_operator(&self, name: &str) -> Option<String> {
         let is_shown = self.diagnostics.len() < 2 * SHOWN;
         let known = is_shown.then(|| pte_operators::similar_names(name)).and_then(|known| known.first().copied());

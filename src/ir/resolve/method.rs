@@ -1,7 +1,7 @@
 //! Resolves a method: names, value indices in the exporter's order, and the values that are written at each point.
 //!
-//! [`MethodResolver::run`] fixes the order of the steps. Instructions, kernel stacks, literals and values are resolved in
-//! the sibling modules.
+//! [`MethodResolver::run`] fixes the order of the steps. Instructions, kernel stacks, literals and values are resolved
+//! in the sibling modules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -64,8 +64,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) undeclared: HashSet<&'d str>,
     /// The current instruction names a value that does not exist.
     pub(super) has_unknown: bool,
-    /// A call has invalid outs, an input is unknown, or an instruction is of a newer schema, so that a value without content may be the
-    /// one that was meant, or be written by it.
+    /// A call has invalid outs, an input is unknown, or an instruction is of a newer schema, so that a value without
+    /// content may be the one that was meant, or be written by it.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
     /// Indices of the values in ascending order, if they leave gaps.
@@ -155,8 +155,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         found.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
     }
 
-    /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces, then
-    /// the values of the instructions, then those that only the outputs use.
+    /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces,
+    /// then the values of the instructions, then those that only the outputs use.
     pub(super) fn run(&mut self) -> ExecutionPlan {
         let method = self.method;
         self.note_names();
@@ -352,8 +352,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors. The items
-    /// of a declared list are returned once, and once for `unwritten`: later calls write what is numbered and written then.
+    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its
+    /// tensors. The items of a declared list are returned once, and once for `unwritten`: later calls write what is
+    /// numbered and written then.
     fn with_items(&mut self, arg: &At<Literal<'a>>, unwritten: bool) -> Vec<usize> {
         let declaration = self.declaration_of(arg);
         if declaration.is_some_and(|declaration| !self.expanded.insert((declaration, unwritten))) {
@@ -447,8 +448,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         found
     }
 
-    /// Adds to the message about an unknown name, if it was just reported, that a string is written as a map. For a position where a
-    /// string is valid.
+    /// Adds to the message about an unknown name, if it was just reported, that a string is written as a map. For a
+    /// position where a string is valid.
     pub(super) fn suggest_string(&mut self, name: &str) {
         let is_new = !self.names.contains_key(name) && !self.undeclared.contains(name);
         if let Some(unknown) = self.diagnostics.last_mut().filter(|_| is_new) {
@@ -552,7 +553,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases[declaration]
     }
 
-    /// Finds the base of each view. Each view of a cycle, or of one in a cycle, is its own base; [`Self::check_bases`] reports it.
+    /// Finds the base of each view. Each view of a cycle, or of one in a cycle, is its own base; [`Self::check_bases`]
+    /// reports it.
     fn find_bases(&mut self) {
         let count = self.values.len();
         let next = |declaration: usize| self.names.get(&*self.view_of(declaration)?.value).copied();

@@ -1,5 +1,6 @@
-//! ParsedDocument -> Program: names become indices, literals become values, data become blobs, and stacks are completed by
-//! operator schemas. Indices are assigned as by the exporter, so that concise YAML reproduces its files byte for byte.
+//! ParsedDocument -> Program: names become indices, literals become values, data become blobs, and stacks are completed
+//! by operator schemas. Indices are assigned as by the exporter, so that concise YAML reproduces its files byte for
+//! byte.
 //!
 //! No byte offsets are assigned here, and no tensor data are read.
 

@@ -1,4 +1,5 @@
-//! The section `unknown`: parts of a newer schema, which are written again as they are. What the emitter relies on is checked here.
+//! The section `unknown`: parts of a newer schema, which are written again as they are. What the emitter relies on is
+//! checked here.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Search for a better order in which to place tensors: tensors at the top of the pool, or those that are alive together
-//! with them, are placed earlier.
+//! Search for a better order in which to place tensors: tensors at the top of the pool, or those that are alive
+//! together with them, are placed earlier.
 
 use super::part::{Budget, Fit, Part, UNPLACED};
 

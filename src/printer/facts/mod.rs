@@ -44,8 +44,8 @@ pub struct MethodFacts<'p> {
     pub order: Order,
     /// `requires_grad` of the values.
     pub gradients: Gradients,
-    /// By value: a tensor with the memory or data of another one. Views are among them, and with all properties explicit,
-    /// what would be a view.
+    /// By value: a tensor with the memory or data of another one. Views are among them, and with all properties
+    /// explicit, what would be a view.
     pub is_alias: Vec<bool>,
     /// Name of each value; `None` for literals, which are printed at their use.
     pub names: Names<'p>,
@@ -97,7 +97,8 @@ impl<'p> MethodFacts<'p> {
         }
     }
 
-    /// Returns `true` if tensors share bytes of planned memory while they are alive, other than views with their base: offsets express that.
+    /// Returns `true` if tensors share bytes of planned memory while they are alive, other than views with their base:
+    /// offsets express that.
     pub fn shares_memory(&self) -> bool {
         let Execution { times, is_alias, .. } =
             Execution::new(self.plan, &MethodOperators::known(self.plan), &self.values().memory);

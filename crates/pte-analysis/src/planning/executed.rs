@@ -1,5 +1,5 @@
-//! Lifetimes for a planner that does not follow the exporter (docs/format.md, "Minimal planner"): those of the method as
-//! it is executed, without the parts and the tensors that the exporter plans in addition.
+//! Lifetimes for a planner that does not follow the exporter (docs/format.md, "Minimal planner"): those of the method
+//! as it is executed, without the parts and the tensors that the exporter plans in addition.
 
 use super::Lifetimes;
 use super::regions::Regions;
@@ -31,8 +31,8 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
     Lifetimes { spans, end, write_backs: Vec::new(), is_view }
 }
 
-/// Returns the tensors to be planned that nothing but moves sets, each with the planned source of its first move that has
-/// room for it.
+/// Returns the tensors to be planned that nothing but moves sets, each with the planned source of its first move that
+/// has room for it.
 fn moved(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(usize, usize)> {
     let count = plan.values().len();
     // By value: it is an input, or something other than a move may write it.

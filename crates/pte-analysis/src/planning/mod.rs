@@ -1,6 +1,6 @@
 //! Computes the lifetimes of the values of a method from the first use to the last, like the exporter
-//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. The planner of `pte-emit`
-//! assigns the memory.
+//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. The planner of
+//! `pte-emit` assigns the memory.
 
 pub mod executed;
 pub mod getitems;
@@ -15,8 +15,8 @@ use crate::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 use regions::Regions;
 
-/// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
-/// at [`Lifetimes::end`].
+/// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the
+/// outputs are read at [`Lifetimes::end`].
 pub struct Lifetimes {
     /// By value, in the times of the part of the method to which it belongs.
     pub spans: Spans<Regions>,
@@ -94,8 +94,9 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
     Lifetimes { spans, end: count + 1, write_backs, is_view }
 }
 
-/// Returns `true` for a move of a result of a branch of `torch.cond`: the exporter plans as if it copied, so that later parts may overwrite the
-/// result (docs/format.md, "Submodules"). It exports no branch whose result has memory of the method around it.
+/// Returns `true` for a move of a result of a branch of `torch.cond`: the exporter plans as if it copied, so that later
+/// parts may overwrite the result (docs/format.md, "Submodules"). It exports no branch whose result has memory of the
+/// method around it.
 fn is_planned_as_copy(regions: &Regions, alias: &Alias, requested: &[Memory]) -> bool {
     let base = match requested[alias.base] {
         Memory::View { base } if (base as usize) < requested.len() => base as usize,
@@ -172,8 +173,8 @@ pub fn value_lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reques
     (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
 }
 
-/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
-/// argument is a view of it, unless its memory is explicit.
+/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an
+/// operator that returns the memory of an argument is a view of it, unless its memory is explicit.
 pub fn value_requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();

@@ -2,7 +2,8 @@
 //! `torch.map` and `scan` (docs/format.md, "Submodules"). In the enclosing graph, each of these operators is one node,
 //! so that all its instructions have the same time.
 //!
-//! It also determines the part to which each tensor belongs. [`super::lifetimes`] and the planner of `pte-emit` use the parts.
+//! It also determines the part to which each tensor belongs. [`super::lifetimes`] and the planner of `pte-emit` use the
+//! parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,7 +21,8 @@ const MAX_DEPTH: usize = 16;
 /// the work stays linear. For comparison, a concatenation of three tensors has four arguments.
 const MAX_ITEMS_PER_ARG: usize = 4;
 
-/// A part of a method; number 0 is the method itself. Times are those of [`super::lifetimes`]: instruction `i` is at `i + 1`.
+/// A part of a method; number 0 is the method itself. Times are those of [`super::lifetimes`]: instruction `i` is at
+/// `i + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The enclosing part; the method itself is its own parent.

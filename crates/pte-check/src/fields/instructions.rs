@@ -52,8 +52,8 @@ struct InstructionContext<'a> {
     inputs_and_outputs: OnceCell<HashSet<i32>>,
 }
 
-/// Checks all chains; `bool_lists` are the indices of IntLists that contain Bools. Returns a flag per delegate: `true` if it is
-/// called.
+/// Checks all chains; `bool_lists` are the indices of IntLists that contain Bools. Returns a flag per delegate: `true`
+/// if it is called.
 pub fn check(
     plan: Table<'_>,
     values: Tables<'_>,
@@ -225,7 +225,8 @@ impl InstructionContext<'_> {
         }
     }
 
-    /// Returns the length in bytes of the kernel key, the string of element types and dim orders by which the runtime finds kernels.
+    /// Returns the length in bytes of the kernel key, the string of element types and dim orders by which the runtime
+    /// finds kernels.
     fn key_length(&self, args: Vector<'_, 4>) -> usize {
         let digits = |byte: u8| if byte > 99 { 3 } else { 1 + usize::from(byte > 9) };
         let mut length = 3;

@@ -1,4 +1,5 @@
-//! Answers of a release to a file that violates rules of `check` (`V-6`): its answers to the malformed examples of these rules.
+//! Answers of a release to a file that violates rules of `check` (`V-6`): its answers to the malformed examples of
+//! these rules.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! Calls that 1.5.1 executes, or another release, and some releases do not survive, refuse, or compute otherwise (`V-4`, `V-5`). A condition of a
-//! call and its operator are a feature of the tables, `CONDITION/OPERATOR`; `tools/releases/calls.py` has a call for each, by the same words.
+//! Calls that 1.5.1 executes, or another release, and some releases do not survive, refuse, or compute otherwise
+//! (`V-4`, `V-5`). A condition of a call and its operator are a feature of the tables, `CONDITION/OPERATOR`;
+//! `tools/releases/calls.py` has a call for each, by the same words.
 
 use super::first::first_after;
 use super::report::Report;
@@ -63,7 +64,8 @@ conditions! {
     static_rows "a static tensor that is filled row by row, which resizes it" resizes_a_static_tensor;
 }
 
-/// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is reported.
+/// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is
+/// reported.
 pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         // By operator: conditions that the release does not meet, which become `None` once they are reported.
@@ -146,7 +148,8 @@ impl<'p> Call<'p> {
         Some((usize::try_from(axis).ok()?, rank))
     }
 
-    /// Returns the dimensions that the call reduces, which are those of the first tensor; `None` for an operator that does not reduce.
+    /// Returns the dimensions that the call reduces, which are those of the first tensor; `None` for an operator that
+    /// does not reduce.
     fn reduced(&self) -> Option<Vec<usize>> {
         let rank = sizes(self.tensor(0)?).len();
         let dimension = |dim: i64| {
@@ -188,14 +191,16 @@ impl<'p> Call<'p> {
         (without_ones(first) == without_ones(second)).then_some((first.len(), second.len()))
     }
 
-    /// Returns `true` if a tensor is broadcast to the sizes of another one that differ from its own in more than leading ones.
+    /// Returns `true` if a tensor is broadcast to the sizes of another one that differ from its own in more than
+    /// leading ones.
     fn is_broadcast(&self, from: usize, to: usize) -> bool {
         let (Some(from), Some(to)) = (self.tensor(from), self.tensor(to)) else { return false };
         let (from, to) = (without_ones(sizes(from)), without_ones(sizes(to)));
         from.len() <= to.len() && from != to
     }
 
-    /// Returns the sizes of the elements of the target and of the source of a copy between tensors of different types and the same sizes.
+    /// Returns the sizes of the elements of the target and of the source of a copy between tensors of different types
+    /// and the same sizes.
     fn widths_of_copy(&self) -> Option<(u64, u64)> {
         let (to, from) = (self.tensor(0)?, self.tensor(1)?);
         let is_alike = without_ones(sizes(to)) == without_ones(sizes(from)) && !sizes(from).contains(&0);
@@ -219,8 +224,8 @@ fn has_bool_number(call: &Call<'_>) -> bool {
     numbers.any(|(at, _)| matches!(call.argument(at), Some(EValue::Bool(_))))
 }
 
-/// The call resizes its target to the rows up to the index: a static one must have as many already. In a loop, the first index counts, which the
-/// file states.
+/// The call resizes its target to the rows up to the index: a static one must have as many already. In a loop, the
+/// first index counts, which the file states.
 fn resizes_a_static_tensor(call: &Call<'_>) -> bool {
     let (Some(target), Some(EValue::Int(index))) = (call.tensor(0), call.argument(2)) else { return false };
     let rows = sizes(target).first().copied().map_or(0, i64::from);
@@ -233,8 +238,8 @@ fn reduces_no_elements(call: &Call<'_>) -> bool {
     reduced.iter().any(|dim| sizes(tensor)[*dim] == 0)
 }
 
-/// Kernels before 1.5 step back to the first index of a reduced dimension by the stride of the dimension before it: this is correct if that
-/// stride is the product of size and stride.
+/// Kernels before 1.5 step back to the first index of a reduced dimension by the stride of the dimension before it:
+/// this is correct if that stride is the product of size and stride.
 fn reduces_distant_dimensions(call: &Call<'_>) -> bool {
     let (Some(tensor), Some(reduced)) = (call.tensor(0), call.reduced()) else { return false };
     let sizes: Option<Vec<u64>> = sizes(tensor).iter().map(|size| u64::try_from(*size).ok()).collect();

@@ -1,4 +1,5 @@
-//! The release of ExecuTorch that a program needs (`G-32`), and whether a file runs in one release (`V-`, for [`CheckOptions::runtime`]).
+//! The release of ExecuTorch that a program needs (`G-32`), and whether a file runs in one release (`V-`, for
+//! [`CheckOptions::runtime`]).
 //!
 //! The operators and features that a release registers, accepts and survives are measured: [`Release`] has the facts.
 //!
@@ -67,8 +68,8 @@ impl<'p> Requirements<'p> {
         Requirements { program, features, payloads }
     }
 
-    /// Returns `true` if a release has the operators, features and payloads of the program, and executes its calls: if the rules `V-` find no
-    /// error.
+    /// Returns `true` if a release has the operators, features and payloads of the program, and executes its calls: if
+    /// the rules `V-` find no error.
     pub fn are_met_by(&self, release: &Release) -> bool {
         let mut is_met = true;
         self.each(release, &mut |_, _, _| is_met = false);
@@ -130,7 +131,8 @@ pub(super) fn check_calls(program: &Program, findings: &mut Findings, locate: &L
     }
 }
 
-/// Returns fields that older releases read although they may be absent: their features, and the first element without the field.
+/// Returns fields that older releases read although they may be absent: their features, and the first element without
+/// the field.
 fn absent(program: &Program) -> impl Iterator<Item = (&'static str, &'static str, Element)> {
     let method = program.plans().iter().position(|plan| plan.container_meta_type.is_none());
     let delegate = program.plans().iter().enumerate().find_map(|(method, plan)| {
@@ -149,8 +151,8 @@ fn absent(program: &Program) -> impl Iterator<Item = (&'static str, &'static str
         .chain(delegate.map(|at| ("delegates.without_options", "a delegate without a list of options", at)))
 }
 
-/// Reports delegates of backends that a custom build does not register. Applications link further backends than the packages, so
-/// that the tables of releases do not tell.
+/// Reports delegates of backends that a custom build does not register. Applications link further backends than the
+/// packages, so that the tables of releases do not tell.
 fn backends(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {

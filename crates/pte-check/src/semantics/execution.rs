@@ -1,7 +1,9 @@
-//! Executes the instructions on numbers of a method, as long as each follows from the file, also over several executions of the
-//! method. This finds the Ints at calls in loops, and those that an execution leaves for the next one.
+//! Executes the instructions on numbers of a method, as long as each follows from the file, also over several
+//! executions of the method. This finds the Ints at calls in loops, and those that an execution leaves for the next
+//! one.
 //!
-//! It ends at the first condition that depends on inputs or tensors, when the numbers are those of an earlier start, and at a limit.
+//! It ends at the first condition that depends on inputs or tensors, when the numbers are those of an earlier start,
+//! and at a limit.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! Reports reads of tensors without content, outputs that are never written, tensors without memory, and writes to
 //! constants and inputs (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`, `X-21`, `X-22`).
 //!
-//! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it, and
-//! writes it later for the next execution.
+//! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it,
+//! and writes it later for the next execution.
 
 use std::cell::LazyCell;
 use std::sync::OnceLock;
@@ -238,7 +238,8 @@ impl OverlapIndex {
         }
     }
 
-    /// Returns `true` if a tensor is written that overlaps `range` without being equal to it; an equal one may be a view.
+    /// Returns `true` if a tensor is written that overlaps `range` without being equal to it; an equal one may be a
+    /// view.
     fn are_written_over(&self, range: &PoolRange) -> bool {
         let RangeIndex { ranges, ends } = &self.written;
         let first = ranges.partition_point(|other| (other.pool, other.start) < (range.pool, range.start));

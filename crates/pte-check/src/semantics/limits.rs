@@ -1,8 +1,8 @@
 //! Limits of the work on a method (`X-18`).
 //!
-//! The checks take time and memory in proportion to the file, except where a few instructions stand for a product: a list that many
-//! calls take, loops in loops, views of views. Such work has a limit, which is in proportion to the method, and much larger than any
-//! program of an exporter needs. What exceeds it is not checked, and that is an error.
+//! The checks take time and memory in proportion to the file, except where a few instructions stand for a product: a
+//! list that many calls take, loops in loops, views of views. Such work has a limit, which is in proportion to the
+//! method, and much larger than any program of an exporter needs. What exceeds it is not checked, and that is an error.
 
 /// A limit of the work on a method.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct Limit {
     pub per_access: usize,
 }
 
-/// Items of lists that calls take, with all other accesses: the limit of `pte_analysis`, which grows with the arguments, values and items of
-/// lists in the file.
+/// Items of lists that calls take, with all other accesses: the limit of `pte_analysis`, which grows with the
+/// arguments, values and items of lists in the file.
 pub static ITEMS: Limit = Limit {
     unit: "list item",
     reached_by: "long lists that many calls take",
@@ -78,7 +78,8 @@ pub static INTS: Limit = Limit {
     per_access: 16,
 };
 
-/// Instructions that are executed on numbers. Beyond it, the Ints that loops compute are followed without regard to conditions.
+/// Instructions that are executed on numbers. Beyond it, the Ints that loops compute are followed without regard to
+/// conditions.
 pub static STEPS: Limit = Limit {
     unit: "executed instruction",
     reached_by: "loops of many iterations, or over many executions, whose counters kernels read",

@@ -205,8 +205,8 @@ struct Loops {
 }
 
 impl Loops {
-    /// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads it,
-    /// too. `None` if the work exceeds its limit.
+    /// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads
+    /// it, too. `None` if the work exceeds its limit.
     fn extend(
         &mut self,
         method: &MethodAnalysis<'_>,
@@ -239,8 +239,9 @@ struct LiveRanges {
     starts: Vec<(u32, u64, usize)>,
     /// By index of a live range: its position in `starts`.
     positions: Vec<usize>,
-    /// A binary tree: node `i` has the children `2 * i` and `2 * i + 1`, and the second half are the leaves, one for each
-    /// of `starts`. A leaf is the end of the range if it is live, otherwise 0; a node is the maximum of its children.
+    /// A binary tree: node `i` has the children `2 * i` and `2 * i + 1`, and the second half are the leaves, one for
+    /// each of `starts`. A leaf is the end of the range if it is live, otherwise 0; a node is the maximum of its
+    /// children.
     ends: Vec<u64>,
 }
 
@@ -267,8 +268,8 @@ impl LiveRanges {
         }
     }
 
-    /// Calls `take` with the index of each live range that overlaps `range`, in the order of their starts, until it returns
-    /// `false`.
+    /// Calls `take` with the index of each live range that overlaps `range`, in the order of their starts, until it
+    /// returns `false`.
     fn overlapping(&self, range: PoolRange, take: &mut dyn FnMut(usize) -> bool) {
         let position = |start: u64| self.starts.partition_point(|found| *found < (range.pool, start, 0));
         let (mut first, end) = (position(0), position(range.end));
@@ -439,7 +440,8 @@ impl OverlapSweep<'_, '_> {
         read.is_some_and(|read| self.flow.falls_through(time - 1, read))
     }
 
-    /// Returns `true` if the next read of live content uses it as indices, or computes integers that are used as indices.
+    /// Returns `true` if the next read of live content uses it as indices, or computes integers that are used as
+    /// indices.
     fn is_index(&self, live: &LiveRange, time: u32) -> bool {
         let read = live.next_iteration.map(|(_, read)| read);
         let Some(read) = read.or_else(|| self.method.next_read(live.value as usize, time - 1)) else { return false };
@@ -467,7 +469,8 @@ fn is_index_argument(method: &MethodAnalysis<'_>, access: &Access) -> bool {
     arg.is_some_and(|arg| INDEX_ARGUMENTS.contains(&&*arg.name))
 }
 
-/// Returns, by value, `true` if its elements are used as indices, directly or after calls that compute integers from them.
+/// Returns, by value, `true` if its elements are used as indices, directly or after calls that compute integers from
+/// them.
 fn index_sources(method: &MethodAnalysis<'_>) -> Vec<bool> {
     let mut found = vec![false; method.values().len()];
     let is_integer = |value: u32| method.facts[value as usize].scalar_type.integers().is_some();

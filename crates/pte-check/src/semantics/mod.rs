@@ -5,7 +5,8 @@
 //!         --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
-//! Indices out of range are skipped, because `super::fields` reported them. Of the data, only constants that kernels read as numbers are.
+//! Indices out of range are skipped, because `super::fields` reported them. Of the data, only constants that kernels
+//! read as numbers are.
 
 pub(super) mod method;
 
@@ -58,8 +59,8 @@ const CHECKS: &[(u8, Check)] = &[
     (2, |s, findings, locate| unused::check(s.method, findings, locate)),
 ];
 
-/// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name; `locate` returns the
-/// location of an element in the file.
+/// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name;
+/// `locate` returns the location of an element in the file.
 pub fn check(
     program: &Program,
     set: &OperatorSet,

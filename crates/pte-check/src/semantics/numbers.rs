@@ -1,9 +1,9 @@
 //! Finds the Ints that a value may be at a call, for the constraints of kernels (`super::super::operators`), by a
 //! forward analysis.
 //!
-//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Each Int that is found is
-//! possible on some path, without regard to the conditions of its jumps. Ints that depend on inputs are not known; loop
-//! counters are if `super::execution` can execute the loop.
+//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Each Int that is found
+//! is possible on some path, without regard to the conditions of its jumps. Ints that depend on inputs are not known;
+//! loop counters are if `super::execution` can execute the loop.
 
 use std::cell::Cell;
 

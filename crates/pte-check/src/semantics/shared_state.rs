@@ -1,5 +1,5 @@
-//! Checks state that several methods have under the same name (`X-27`, `X-29`). `initialisation.rs` checks the use of state in
-//! a single method.
+//! Checks state that several methods have under the same name (`X-27`, `X-29`). `initialisation.rs` checks the use of
+//! state in a single method.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,8 +13,8 @@ use pte_model::program::{Memory, Program, Tensor};
 /// The pool of activations, which methods do not share by default.
 const ACTIVATIONS: u32 = 1;
 
-/// Reports tensors with a name and a pool that another method has at a different offset, or with a different size, and those in a pool
-/// that methods do not share.
+/// Reports tensors with a name and a pool that another method has at a different offset, or with a different size, and
+/// those in a pool that methods do not share.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     if program.plans().len() < 2 {
         return;

@@ -1,7 +1,7 @@
 //! The operators that a build registers: listed, of libraries, or read from the files that builds have.
 //!
-//! A file is recognised by its content: C++ with `Kernel("aten::add.out"`, `selected_operators.yaml`, a list of functions such as
-//! `functions.yaml`, and otherwise the lines of `--ops`.
+//! A file is recognised by its content: C++ with `Kernel("aten::add.out"`, `selected_operators.yaml`, a list of
+//! functions such as `functions.yaml`, and otherwise the lines of `--ops`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -77,8 +77,8 @@ impl LinkedOperators {
         }
     }
 
-    /// Returns the kernel of an operator; `None` if the build registers none. The runtime itself always registers some. Of several kernels
-    /// with different numbers of arguments, the number is not known.
+    /// Returns the kernel of an operator; `None` if the build registers none. The runtime itself always registers some.
+    /// Of several kernels with different numbers of arguments, the number is not known.
     pub fn find(&self, name: &str) -> Option<LinkedKernel> {
         let library = pte_operators::find(name).map(|operator| operator.target());
         let in_library = library.is_some_and(|library| library == PRIM_OPS || self.libraries.contains(library));
@@ -116,7 +116,8 @@ impl LinkedOperators {
         })
     }
 
-    /// Reads C++ that registers kernels: `Kernel("aten::add.out", ...)`, with the number of arguments that its wrapper compares.
+    /// Reads C++ that registers kernels: `Kernel("aten::add.out", ...)`, with the number of arguments that its wrapper
+    /// compares.
     fn add_cpp(&mut self, text: &str) -> Result<(), String> {
         let text = without_comments(text);
         let mut found = 0;
@@ -186,8 +187,8 @@ impl LinkedOperators {
         Ok(())
     }
 
-    /// Reads the lines of `--ops`, with the arguments of the operators, and lines of names alone, which commas separate, such as those of
-    /// `kernels --format list`.
+    /// Reads the lines of `--ops`, with the arguments of the operators, and lines of names alone, which commas
+    /// separate, such as those of `kernels --format list`.
     fn add_schemas(&mut self, text: &str) -> Result<(), String> {
         let mut set = OperatorSet::new();
         let mut schemas = String::new();
@@ -250,7 +251,8 @@ fn is_true(node: Option<&SourceNode<'_>>) -> Result<bool, FileError> {
 /// Keys of kernels for all element types, and of calls without tensors.
 const ALL_TYPES: [&str; 2] = ["default", "v1"];
 
-/// Returns the element types in the keys of the kernels of an operator, as `selected_op_variants.h` selects them; `None` for all.
+/// Returns the element types in the keys of the kernels of an operator, as `selected_op_variants.h` selects them;
+/// `None` for all.
 fn types(keys: &[SourceNode<'_>]) -> Result<Option<BTreeSet<i8>>, FileError> {
     let mut types = BTreeSet::new();
     let mut has_all = keys.is_empty();

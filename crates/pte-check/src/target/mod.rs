@@ -1,5 +1,5 @@
-//! Targets: the kernels that a build of the runtime links, and the memory that its application has. A program is compared with a target by the rules
-//! `R-`.
+//! Targets: the kernels that a build of the runtime links, and the memory that its application has. A program is
+//! compared with a target by the rules `R-`.
 //!
 //! The memory that a program needs is computed elsewhere: [`ProgramNeeds`] has the figures.
 
@@ -46,7 +46,8 @@ impl Target {
         READY.iter().map(|(name, _)| *name)
     }
 
-    /// Reads a file. The files with operators that it names are relative to its folder; with `confine`, they are in that folder.
+    /// Reads a file. The files with operators that it names are relative to its folder; with `confine`, they are in
+    /// that folder.
     ///
     /// # Errors
     /// A file that cannot be read, has more than 64 MiB or is outside of the folder; all malformed keys and values.
@@ -65,7 +66,8 @@ impl Target {
         parse::target(name, text, &|_| Err(io::Error::new(io::ErrorKind::Unsupported, "files cannot be named here")))
     }
 
-    /// Compares a program with the target; returns findings of the rules `R-`, of each rule the first `kept`, by default 20.
+    /// Compares a program with the target; returns findings of the rules `R-`, of each rule the first `kept`, by
+    /// default 20.
     ///
     /// ```
     /// use pte_analysis::kernels::ProgramKernels;

@@ -10,8 +10,8 @@ use pte_releases::Version;
 
 use super::linked::LinkedOperators;
 
-/// Build of the runtime and its application: the operators and backends that it links, and its memory. What it does not state is not
-/// compared.
+/// Build of the runtime and its application: the operators and backends that it links, and its memory. What it does not
+/// state is not compared.
 ///
 /// ```
 /// use pte_memory::abi::Abi;

@@ -1,4 +1,5 @@
-//! Source of an [`Embedding`] for an assembler, which reads the files itself: GNU as and Clang, for ELF and Mach-O, after the preprocessor.
+//! Source of an [`Embedding`] for an assembler, which reads the files itself: GNU as and Clang, for ELF and Mach-O,
+//! after the preprocessor.
 
 use std::io::{self, Write};
 
@@ -24,9 +25,11 @@ const POSTAMBLE: &str = "
 ";
 
 impl Embedding {
-    /// Writes a source for an assembler. `paths` are those of the files, as the assembler finds them, in the order of the embedding.
+    /// Writes a source for an assembler. `paths` are those of the files, as the assembler finds them, in the order of
+    /// the embedding.
     ///
-    /// The size of an array is the present one: the assembler rejects a file that became shorter. Objects with sizes are in the same section.
+    /// The size of an array is the present one: the assembler rejects a file that became shorter. Objects with sizes
+    /// are in the same section.
     ///
     /// # Errors
     /// `out` returns an error.

@@ -50,8 +50,8 @@ impl EmbeddedFile {
     }
 }
 
-/// Returns the alignment of an array with a file that has these alignments in it: the largest power of two that divides one of them, from
-/// [`MIN_ALIGNMENT`] to [`MAX_ALIGNMENT`].
+/// Returns the alignment of an array with a file that has these alignments in it: the largest power of two that divides
+/// one of them, from [`MIN_ALIGNMENT`] to [`MAX_ALIGNMENT`].
 ///
 /// ```
 /// use pte_deploy::embed::alignment;
@@ -136,7 +136,8 @@ pub struct Embedding {
 }
 
 impl Embedding {
-    /// Checks the files. `name` is that of the output without an extension: the include guard and the table of files are named after it.
+    /// Checks the files. `name` is that of the output without an extension: the include guard and the table of files
+    /// are named after it.
     ///
     /// # Errors
     /// Two objects or macros with the same name, a file without bytes, a name that `#include` cannot contain.

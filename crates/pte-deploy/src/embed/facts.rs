@@ -1,4 +1,5 @@
-//! Figures of a program for the code that runs it: macros for static arrays, and inputs and outputs with their quantization.
+//! Figures of a program for the code that runs it: macros for static arrays, and inputs and outputs with their
+//! quantization.
 
 use std::collections::{HashMap, HashSet};
 
@@ -100,8 +101,8 @@ pub struct Quantization {
 }
 
 impl MethodFacts {
-    /// Combines the memory of a method with the quantization of its inputs and outputs, which follows from its calls. `name` returns the
-    /// name of a value.
+    /// Combines the memory of a method with the quantization of its inputs and outputs, which follows from its calls.
+    /// `name` returns the name of a value.
     #[doc(hidden)]
     pub fn new(plan: &ExecutionPlan, needs: MethodNeeds<'_>, name: &dyn Fn(usize) -> String) -> MethodFacts {
         let quantizations = Quantizations::of(&Method::new(plan));
@@ -145,7 +146,8 @@ impl TensorFacts {
 
 /// Values that calls quantize or dequantize with one scale and zero point.
 struct Quantizations {
-    /// By value, and true for its reads: the parameters on which all calls agree that read it, or that write it; `None` if they do not.
+    /// By value, and true for its reads: the parameters on which all calls agree that read it, or that write it; `None`
+    /// if they do not.
     known: HashMap<(usize, bool), Option<Quantization>>,
 }
 
@@ -286,7 +288,8 @@ pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
     methods.iter().map(&mut unique).collect()
 }
 
-/// Formats a number of 64 bits as an expression of C. The smallest one has no literal: its digits are beyond the largest type with a sign.
+/// Formats a number of 64 bits as an expression of C. The smallest one has no literal: its digits are beyond the
+/// largest type with a sign.
 pub(super) fn literal(number: i64) -> String {
     if number == i64::MIN { "INT64_MIN".to_owned() } else { number.to_string() }
 }

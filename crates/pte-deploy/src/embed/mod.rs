@@ -1,4 +1,5 @@
-//! Programs and `.ptd` files as arrays: a header and a source for C and C++, or for an assembler that includes the files.
+//! Programs and `.ptd` files as arrays: a header and a source for C and C++, or for an assembler that includes the
+//! files.
 //!
 //! [`Embedding`] checks the names and writes; an [`EmbedStyle`] is the form of the output.
 

@@ -31,8 +31,8 @@ pub struct SectionError {
 }
 
 impl Section {
-    /// Accepts a name of ASCII letters, digits, `_`, `.`, `-` and `$`, of at most 255 bytes; or two of them with a comma between, of at most
-    /// 16 bytes each, as Mach-O stores them.
+    /// Accepts a name of ASCII letters, digits, `_`, `.`, `-` and `$`, of at most 255 bytes; or two of them with a
+    /// comma between, of at most 16 bytes each, as Mach-O stores them.
     ///
     /// # Errors
     /// Any other text.

@@ -1,5 +1,5 @@
-//! Styles of arrays: the names, types, sections and alignments that the sample applications of ExecuTorch expect. One row for each; writers
-//! read the rows and compare no names.
+//! Styles of arrays: the names, types, sections and alignments that the sample applications of ExecuTorch expect. One
+//! row for each; writers read the rows and compare no names.
 
 /// Way in which an array and its size are declared: a row of [`EmbedStyle::ALL`].
 #[derive(Debug)]

@@ -105,7 +105,8 @@ pub(super) fn comment(text: &str) -> String {
     text.chars().map(clean).collect::<String>().replace("*/", "* /").replace("/*", "/ *")
 }
 
-/// Returns true for a name that `#include "NAME"` can contain: no `"`, `\\` and control characters, and no `??`, which begins a trigraph.
+/// Returns true for a name that `#include "NAME"` can contain: no `"`, `\\` and control characters, and no `??`, which
+/// begins a trigraph.
 pub(super) fn is_header_name(name: &str) -> bool {
     !name.contains(|c: char| c.is_control() || c == '"' || c == '\\') && !name.contains("??")
 }

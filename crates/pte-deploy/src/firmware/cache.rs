@@ -11,7 +11,8 @@ use pte_payload::ethos_u;
 /// Name of the file.
 pub const FILE: &str = "executorch-cache.cmake";
 
-/// CMake targets that register kernels, and the options that build them; an empty option for those that are always built.
+/// CMake targets that register kernels, and the options that build them; an empty option for those that are always
+/// built.
 const TARGETS: &[(&str, &str)] = &[
     (target::CORTEX_M, "EXECUTORCH_BUILD_CORTEX_M"),
     (target::CUSTOM, "EXECUTORCH_BUILD_KERNELS_LLM"),

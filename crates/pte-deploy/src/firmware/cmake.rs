@@ -1,5 +1,5 @@
-//! Any project with CMake: compile definitions with the sizes of the pools, for an application that has each planned pool, the method
-//! allocator, the temporary allocator, inputs and outputs in memory of their own.
+//! Any project with CMake: compile definitions with the sizes of the pools, for an application that has each planned
+//! pool, the method allocator, the temporary allocator, inputs and outputs in memory of their own.
 
 use std::fmt::Display;
 

@@ -1,4 +1,5 @@
-//! Names of the components of ExecuTorch's CMSIS pack. It has a component for each source file of kernels, named after the file.
+//! Names of the components of ExecuTorch's CMSIS pack. It has a component for each source file of kernels, named after
+//! the file.
 
 use pte_operators::target;
 

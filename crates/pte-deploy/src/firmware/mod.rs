@@ -1,5 +1,6 @@
-//! Files for the projects of firmware: sizes of memory pools, operators and the location of the program, in the form that the build system of
-//! a platform reads. They suit the runners among ExecuTorch's examples, whose order of allocation each platform states.
+//! Files for the projects of firmware: sizes of memory pools, operators and the location of the program, in the form
+//! that the build system of a platform reads. They suit the runners among ExecuTorch's examples, whose order of
+//! allocation each platform states.
 //!
 //! It does not compute the needs of a program, and reads and writes no file.
 

@@ -19,13 +19,15 @@ pub struct FirmwareNeeds<'p> {
     pub sha256: String,
     /// Alignment in bytes that the start of the file needs in memory.
     pub alignment: u64,
-    /// Path of the file, relative to the folder of the generated files, with `/` between its parts; `None` if it is not known.
+    /// Path of the file, relative to the folder of the generated files, with `/` between its parts; `None` if it is not
+    /// known.
     pub path: Option<String>,
     /// Name of the array with the program.
     pub symbol: Symbol,
     /// Section of the array; `None` for that of the platform.
     pub section: Option<Section>,
-    /// Binary interface of the runtime; the files for [`FirmwarePlatform::Cmake`](super::FirmwarePlatform::Cmake) are for all.
+    /// Binary interface of the runtime; the files for [`FirmwarePlatform::Cmake`](super::FirmwarePlatform::Cmake) are
+    /// for all.
     pub abi: Abi,
 }
 

@@ -1,4 +1,5 @@
-//! Raspberry Pi Pico SDK: CMake files for the project and for the build of ExecuTorch, and a header with the sizes of the pools.
+//! Raspberry Pi Pico SDK: CMake files for the project and for the build of ExecuTorch, and a header with the sizes of
+//! the pools.
 
 use std::fmt::Display;
 

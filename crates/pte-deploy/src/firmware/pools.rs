@@ -10,7 +10,8 @@ use pte_memory::boundary::BoundaryBuffers;
 use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::{Take, taken};
 
-/// Alignment in bytes of the pools of all runners, and the size of a pool that nothing takes memory from: C has no empty arrays.
+/// Alignment in bytes of the pools of all runners, and the size of a pool that nothing takes memory from: C has no
+/// empty arrays.
 pub const POOL_ALIGNMENT: u64 = 16;
 
 /// Pool of memory that a firmware reserves, part of [`Firmware`](super::Firmware).
@@ -89,8 +90,8 @@ impl Pools<'_> {
         FirmwarePool::planned(name.to_owned(), pools.map(|pool| pool.bytes).max().unwrap_or(0))
     }
 
-    /// Returns the memory of the tensors of `list` that the caller provides, each at a multiple of [`POOL_ALIGNMENT`]; `None`
-    /// if there are none.
+    /// Returns the memory of the tensors of `list` that the caller provides, each at a multiple of [`POOL_ALIGNMENT`];
+    /// `None` if there are none.
     pub fn buffers(
         &self,
         name: &str,
@@ -106,7 +107,8 @@ impl Pools<'_> {
         Some(pool).filter(|pool| pool.parts.iter().any(|part| part.bytes > 0))
     }
 
-    /// Returns the memory of all planned pools, without empty ones at the end, each with the name of its number, from 1.
+    /// Returns the memory of all planned pools, without empty ones at the end, each with the name of its number,
+    /// from 1.
     pub fn all_planned(&self, name: impl Fn(usize) -> String) -> Vec<FirmwarePool> {
         // In one pass: a file may have many pools and many methods.
         let mut sizes: Vec<u64> = Vec::new();

@@ -71,7 +71,8 @@ fn pools_follow_the_order_of_the_runners() {
     assert_eq!(sizes(&needs, FirmwarePlatform::Pico), [200, 18, 16, 16, 16]);
     assert_eq!(sizes(&needs, FirmwarePlatform::Cmake), [100, 16, 100, 16, 18, 16, 16, 16]);
     let wide = FirmwareNeeds { abi: Abi::Bits64, ..needs };
-    // 18, 0 at 24 and 7 bytes, the fourth pool at 32; the method at 40 up to 140; three pointers at 144; the buffer of 5.
+    // 18, 0 at 24 and 7 bytes, the fourth pool at 32; the method at 40 up to 140; three pointers at 144; the buffer
+    // of 5.
     assert_eq!(sizes(&wide, FirmwarePlatform::Zephyr), [173, 16]);
 }
 
@@ -157,7 +158,8 @@ fn lines_of_sdkconfig_follow_from_the_sizes() {
     }
 }
 
-/// All platforms have the same warnings about operators that their sample does not build, and about memory that no pool has.
+/// All platforms have the same warnings about operators that their sample does not build, and about memory that no pool
+/// has.
 #[test]
 fn backends_and_their_heap_are_warnings_on_all_platforms() {
     let mut program = program(&[16]);

@@ -100,7 +100,8 @@ pub fn cmake_cache(name: &str, value: &str, kind: &str, documentation: &str) -> 
     format!("set({name} {value} CACHE {kind} {} FORCE)\n", cmake_string(documentation))
 }
 
-/// Returns the setting of the path of the program; without a path, an error of the configuration unless the variable is set.
+/// Returns the setting of the path of the program; without a path, an error of the configuration unless the variable is
+/// set.
 pub fn cmake_program_path(name: &str, needs: &FirmwareNeeds) -> String {
     match &needs.path {
         Some(path) => {

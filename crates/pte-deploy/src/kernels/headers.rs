@@ -1,5 +1,5 @@
-//! Headers of a selective build: what ExecuTorch's `gen_selected_op_variants.py`, `gen_selected_prim_ops.py` and `gen_max_kernel_num.py`
-//! write.
+//! Headers of a selective build: what ExecuTorch's `gen_selected_op_variants.py`, `gen_selected_prim_ops.py` and
+//! `gen_max_kernel_num.py` write.
 
 use std::fmt::Write;
 

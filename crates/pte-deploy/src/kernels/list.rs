@@ -28,8 +28,8 @@ pub struct KernelList {
     pub backends: Vec<BackendUse>,
     /// Largest number of arguments of a call, with the result; 0 without calls.
     pub max_arguments: usize,
-    /// Number of kernels that a build which registers only these has: `MAX_KERNEL_NUM` of its runtime. Each combination of
-    /// [`KernelUse::variants`] counts, and so do the kernels that the runtime itself always registers.
+    /// Number of kernels that a build which registers only these has: `MAX_KERNEL_NUM` of its runtime. Each combination
+    /// of [`KernelUse::variants`] counts, and so do the kernels that the runtime itself always registers.
     pub max_kernels: usize,
 }
 
@@ -40,14 +40,15 @@ pub struct KernelList {
 pub struct KernelUse {
     /// Name with the overload: `aten::add.out`.
     pub name: String,
-    /// Number of instructions that call it; 0 for an operator that is only in the table of a method, which the runtime resolves, too.
+    /// Number of instructions that call it; 0 for an operator that is only in the table of a method, which the runtime
+    /// resolves, too.
     pub instructions: u64,
     /// Numbers of arguments of its calls, with the result, in ascending order.
     pub arguments: Vec<usize>,
     /// CMake target of ExecuTorch that registers its kernel; `None` for an unknown operator.
     pub library: Option<&'static str>,
-    /// Keys of the kernels in the form of ExecuTorch's `gen_oplist`, sorted: `v1/`, and the number of the element type and the order of
-    /// dimensions of each tensor, such as `v1/6;0,1|6;0,1`.
+    /// Keys of the kernels in the form of ExecuTorch's `gen_oplist`, sorted: `v1/`, and the number of the element type
+    /// and the order of dimensions of each tensor, such as `v1/6;0,1|6;0,1`.
     pub variants: Vec<String>,
     /// Programs that need it: positions in [`KernelList::programs`].
     pub programs: Vec<usize>,
@@ -161,8 +162,8 @@ impl KernelList {
         })
     }
 
-    /// Returns the names in one line, separated by commas: the value of CMake's `EXECUTORCH_SELECT_OPS_LIST`, and of `--root_ops` of
-    /// `gen_oplist`.
+    /// Returns the names in one line, separated by commas: the value of CMake's `EXECUTORCH_SELECT_OPS_LIST`, and of
+    /// `--root_ops` of `gen_oplist`.
     ///
     /// # Errors
     /// A name that would be split, or change its meaning in a shell.

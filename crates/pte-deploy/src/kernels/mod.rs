@@ -1,4 +1,5 @@
-//! The kernels and backends that a build of the runtime needs for some programs, and the forms that the build of ExecuTorch reads.
+//! The kernels and backends that a build of the runtime needs for some programs, and the forms that the build of
+//! ExecuTorch reads.
 
 mod headers;
 mod list;
@@ -13,8 +14,9 @@ impl KernelList {
         selected::yaml(self)
     }
 
-    /// Returns the headers of a selective build, each with its name and text: `selected_op_variants.h`, `selected_prim_ops.h` and
-    /// `selected_max_kernel_num.h`, as the scripts of ExecuTorch write them from [`KernelList::selected_operators`].
+    /// Returns the headers of a selective build, each with its name and text: `selected_op_variants.h`,
+    /// `selected_prim_ops.h` and `selected_max_kernel_num.h`, as the scripts of ExecuTorch write them from
+    /// [`KernelList::selected_operators`].
     ///
     /// # Errors
     /// A name that cannot be part of a C++ string or macro.

@@ -1,5 +1,5 @@
-//! `selected_operators.yaml`: what `gen_oplist` of ExecuTorch writes, and its other scripts read. The text is that of PyYAML, as far as
-//! names are ordinary.
+//! `selected_operators.yaml`: what `gen_oplist` of ExecuTorch writes, and its other scripts read. The text is that of
+//! PyYAML, as far as names are ordinary.
 
 use std::fmt::Write;
 
@@ -30,8 +30,8 @@ pub fn yaml(list: &KernelList) -> String {
     out
 }
 
-/// Returns a key with what is between it and its value, and the indentation of the further lines of the value. `short` begins the value
-/// of an ordinary key on the next line.
+/// Returns a key with what is between it and its value, and the indentation of the further lines of the value. `short`
+/// begins the value of an ordinary key on the next line.
 fn key(name: &str, short: &'static str, long: &'static str) -> (String, &'static str) {
     let name = scalar(name);
     match name.len() <= LONG_KEY {

@@ -1,5 +1,5 @@
-//! Compares what two programs computed from the same inputs: the values that the runtime recorded for aligned instructions, and the
-//! outputs. The programs are executed elsewhere.
+//! Compares what two programs computed from the same inputs: the values that the runtime recorded for aligned
+//! instructions, and the outputs. The programs are executed elsewhere.
 
 mod elements;
 mod recorded;
@@ -56,8 +56,8 @@ pub struct MethodComparison {
     pub unrecorded: u64,
     /// Number of instructions of A, and of B, without a counterpart.
     pub unaligned: [u64; 2],
-    /// Executions of aligned instructions whose values differ, in the order of time of A: the first one computed another result from
-    /// equal arguments, as far as they were compared.
+    /// Executions of aligned instructions whose values differ, in the order of time of A: the first one computed
+    /// another result from equal arguments, as far as they were compared.
     pub differences: Vec<InstructionComparison>,
     /// Outputs of the method.
     pub outputs: Vec<ValueComparison>,

@@ -25,8 +25,8 @@ pub struct RecordedValues<'v, 's, 't> {
 }
 
 impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
-    /// Finds which values an execution of a step recorded. The runtime records the outs of a kernel or its returned value, and all
-    /// arguments of a delegate that it has an encoding for.
+    /// Finds which values an execution of a step recorded. The runtime records the outs of a kernel or its returned
+    /// value, and all arguments of a delegate that it has an encoding for.
     pub fn new(view: &'v MethodView<'s>, step: usize, values: &[&'t TracedValue]) -> RecordedValues<'v, 's, 't> {
         let ids = recorded_ids(view, step);
         let is_known = ids.len() == values.len();
@@ -75,7 +75,8 @@ impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
         })
     }
 
-    /// Reads a tensor. Element types that ETDump does not have are recorded as others of the same size: the program has the type.
+    /// Reads a tensor. Element types that ETDump does not have are recorded as others of the same size: the program has
+    /// the type.
     fn tensor(
         &self,
         tensor: &TracedTensor,

@@ -34,6 +34,7 @@ pub struct FileBlock {
     pub kind: BlockKind,
     /// Index of the part.
     pub part: u32,
-    /// `true` if bytes that it claims belong to another block; see [`FileMap::overlaps`](super::map::FileMap::overlaps).
+    /// `true` if bytes that it claims belong to another block; see
+    /// [`FileMap::overlaps`](super::map::FileMap::overlaps).
     pub overlap: bool,
 }

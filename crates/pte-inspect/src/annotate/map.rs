@@ -1,7 +1,7 @@
 //! Assigns each byte of a file to one owner: blocks that tile the file from its first byte to its last.
 //!
-//! Claims come from the FlatBuffer's objects, the header and the segments. If claims overlap, the one that begins first owns the bytes,
-//! and the overlap is recorded with the other.
+//! Claims come from the FlatBuffer's objects, the header and the segments. If claims overlap, the one that begins first
+//! owns the bytes, and the overlap is recorded with the other.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -188,8 +188,8 @@ impl FileMap {
     }
 }
 
-/// Reads the metadata of a file: the size that its header states, or the whole file if the root table is beyond that. Without a root table,
-/// there is nothing to read.
+/// Reads the metadata of a file: the size that its header states, or the whole file if the root table is beyond that.
+/// Without a root table, there is nothing to read.
 fn metadata(origin: &Origin, format: Format, len: u64) -> io::Result<Head> {
     let head = origin.head(HEAD)?;
     let stated = format.metadata_len(&head, len);
@@ -372,8 +372,8 @@ fn sweep(
     Ok((blocks, overlaps))
 }
 
-/// Upper bound on the padding after a block in bytes. FlatBuffers are written from the end, so the padding of an aligned object is
-/// after it.
+/// Upper bound on the padding after a block in bytes. FlatBuffers are written from the end, so the padding of an
+/// aligned object is after it.
 fn max_padding(before: &FileBlock, part: u32, inner: u64) -> u64 {
     match before.kind {
         _ if before.part != part => alignment(inner),

@@ -1,4 +1,5 @@
-//! Explains every byte of a `.pte`, `.ptd` or `.bpte`, including malformed ones: offset, type, value, meaning and owner.
+//! Explains every byte of a `.pte`, `.ptd` or `.bpte`, including malformed ones: offset, type, value, meaning and
+//! owner.
 //!
 //! ```text
 //! file --part--> objects, header, segments --map--> blocks that tile the file --regions--> lines, or JSON

@@ -180,7 +180,8 @@ impl FilePart {
         self.header.and_then(|header| header.field(bytes, SEGMENT_BASE_OFFSET)).unwrap_or(0)
     }
 
-    /// Returns the vector that contains the program of a `.bpte`: index of the object, offset and length of the program in bytes.
+    /// Returns the vector that contains the program of a `.bpte`: index of the object, offset and length of the program
+    /// in bytes.
     pub fn inner(&self, bytes: &[u8]) -> Option<(u32, usize, usize)> {
         let id = self.objects.list.iter().position(|object| {
             object.parent == 0

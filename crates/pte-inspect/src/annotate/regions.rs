@@ -616,7 +616,8 @@ impl<'m> RegionBuilder<'m, '_> {
         }
     }
 
-    /// Adds the fields of a table that the schema does not have, in a range between others. Their sizes are unknown: each extends to the next.
+    /// Adds the fields of a table that the schema does not have, in a range between others. Their sizes are unknown:
+    /// each extends to the next.
     fn unknown_fields(&mut self, at: usize, table: &TableSchema, vtable: &Vtable, range: Range<usize>) {
         let slots = table.fields.len()..(vtable.size / 2).min(table.fields.len() + MAX_UNKNOWN);
         let place = |slot: usize| Some((at + vtable.offset(self.bytes, slot)?, slot));

@@ -1,4 +1,5 @@
-//! Finds the owners of data: the tensor, delegate or key of each range of a segment, and of vectors inside the FlatBuffer.
+//! Finds the owners of data: the tensor, delegate or key of each range of a segment, and of vectors inside the
+//! FlatBuffer.
 //!
 //! This is the only module of the annotator that interprets tables; the others only use the slot tables. It reads the
 //! first bytes of each range.
@@ -361,7 +362,8 @@ impl DataClaims {
         }
     }
 
-    /// Adds the payloads of the delegates of all methods. Returns the tensors that refer to constants and to initial states.
+    /// Adds the payloads of the delegates of all methods. Returns the tensors that refer to constants and to initial
+    /// states.
     fn methods(
         &mut self,
         part: &FilePart,

@@ -55,7 +55,8 @@ impl<'a> FileBytes<'a> {
         Ok(bytes)
     }
 
-    /// Returns `true` if a range consists of zeros, and is shorter than the alignment of its end or than `minimum` bytes.
+    /// Returns `true` if a range consists of zeros, and is shorter than the alignment of its end or than `minimum`
+    /// bytes.
     ///
     /// # Errors
     /// As [`FileBytes::read`].

@@ -1,5 +1,5 @@
-//! Writes blocks as text: a heading, and a line with columns for each region. Digits are written without `write!`, which is too slow
-//! for the millions of lines of a large file.
+//! Writes blocks as text: a heading, and a line with columns for each region. Digits are written without `write!`,
+//! which is too slow for the millions of lines of a large file.
 
 use std::io::Write;
 

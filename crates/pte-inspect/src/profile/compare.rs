@@ -7,7 +7,8 @@ use super::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, Operatio
 type Executions = [u64; 2];
 
 impl MeasuredTime {
-    /// Adds the second times. Times per execution of the method are compared, because the numbers of executions may differ.
+    /// Adds the second times. Times per execution of the method are compared, because the numbers of executions may
+    /// differ.
     fn compare(&mut self, second: &MeasuredTime, executions: Executions) {
         let [first, after] =
             [(self.total, executions[0]), (second.total, executions[1])].map(|(all, count)| quotient(all, count));

@@ -1,5 +1,5 @@
-//! Times of instructions, operators and delegates: what the runtime measured in an ETDump, joined with the program. `compare` adds
-//! the times of a second ETDump.
+//! Times of instructions, operators and delegates: what the runtime measured in an ETDump, joined with the program.
+//! `compare` adds the times of a second ETDump.
 
 mod compare;
 mod times;
@@ -24,7 +24,8 @@ const VERSION: u32 = 1;
 /// Name of the event of loading a method.
 const LOADING: &str = "Program::load_method";
 
-/// Times of the methods of a program. They are in ticks of the clock of the platform: nanoseconds on Linux, macOS, Windows and Android.
+/// Times of the methods of a program. They are in ticks of the clock of the platform: nanoseconds on Linux, macOS,
+/// Windows and Android.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -124,8 +125,8 @@ pub struct OperationTime {
 }
 
 impl TimeProfile {
-    /// Joins a dump with a program. Of the methods for which `is_candidate` returns true, those that were executed are found by their
-    /// instructions.
+    /// Joins a dump with a program. Of the methods for which `is_candidate` returns true, those that were executed are
+    /// found by their instructions.
     ///
     /// # Errors
     /// The dump is of another program, or has no times.

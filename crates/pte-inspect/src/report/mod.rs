@@ -31,8 +31,8 @@ pub enum ReportFormat {
     ModelExplorer,
 }
 
-/// Data of a report, which `page/data.js` reads: `F` are the findings about a file, `D` the differences between two, as `pte-check` and
-/// `pte-diff` serialise them.
+/// Data of a report, which `page/data.js` reads: `F` are the findings about a file, `D` the differences between two, as
+/// `pte-check` and `pte-diff` serialise them.
 #[derive(Debug, Serialize)]
 pub struct ReportDocument<F, D> {
     /// Name of the source.

@@ -47,8 +47,8 @@ pub struct Blob {
     pub copy: u32,
 }
 
-/// A range of bytes in memory. Ranges of the same bytes share them, also if they overlap: the tensors of a hostile file may all have
-/// the same constant.
+/// A range of bytes in memory. Ranges of the same bytes share them, also if they overlap: the tensors of a hostile file
+/// may all have the same constant.
 #[derive(Clone)]
 pub struct SharedBytes {
     bytes: Held,
@@ -189,8 +189,8 @@ impl Blob {
         Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes.into()))
     }
 
-    /// Creates a blob of the bytes of an owner, without a copy: a mapped file, or an array of another language. The owner is dropped with
-    /// the last blob that has the bytes, and must return the same bytes until then.
+    /// Creates a blob of the bytes of an owner, without a copy: a mapped file, or an array of another language. The
+    /// owner is dropped with the last blob that has the bytes, and must return the same bytes until then.
     ///
     /// ```
     /// use pte_model::data::Blob;
@@ -289,8 +289,8 @@ impl Blob {
         &self.source
     }
 
-    /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the orders are
-    /// equivalent, or if its length does not match the sizes.
+    /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the
+    /// orders are equivalent, or if its length does not match the sizes.
     #[doc(hidden)]
     pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
         // The position of a dimension of size 1 does not matter.

@@ -1,7 +1,7 @@
 //! Finds blobs with equal bytes.
 //!
-//! Weights of equal size are common and equal weights are rare, so blobs of equal length are compared by a few samples first, and
-//! hashed only if these are equal. Equality is decided by SHA-256.
+//! Weights of equal size are common and equal weights are rare, so blobs of equal length are compared by a few samples
+//! first, and hashed only if these are equal. Equality is decided by SHA-256.
 
 use std::collections::HashMap;
 use std::io;

@@ -28,8 +28,8 @@ impl NumericValue {
         }
     }
 
-    /// Returns the absolute difference from another number of the same kind, of complex numbers that of the part that differs more. It is 0
-    /// for two NaNs and for equal infinities, and NaN if only one is NaN.
+    /// Returns the absolute difference from another number of the same kind, of complex numbers that of the part that
+    /// differs more. It is 0 for two NaNs and for equal infinities, and NaN if only one is NaN.
     ///
     /// ```
     /// use pte_model::data::number::NumericValue;
@@ -66,8 +66,8 @@ impl std::fmt::Display for NumericValue {
     }
 }
 
-/// Appends the little-endian bytes of `number` as an element of `scalar_type`. Floating point types round to nearest and overflow to
-/// infinity, or to the substitute of the type, as in torch.
+/// Appends the little-endian bytes of `number` as an element of `scalar_type`. Floating point types round to nearest
+/// and overflow to infinity, or to the substitute of the type, as in torch.
 ///
 /// # Errors
 /// A fraction is given for an integer type, an integer is out of range, or the type is unknown. The error is a message.

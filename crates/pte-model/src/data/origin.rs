@@ -1,4 +1,5 @@
-//! Binary input: a file on disk, a range of one, bytes in memory, or a file that is not written. Only the requested ranges are read.
+//! Binary input: a file on disk, a range of one, bytes in memory, or a file that is not written. Only the requested
+//! ranges are read.
 
 use std::fs::File;
 use std::io;

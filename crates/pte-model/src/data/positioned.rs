@@ -1,5 +1,5 @@
-//! Reads and writes at file offsets, safe for concurrent use: the standard library has different functions on Unix and Windows,
-//! and none elsewhere (WebAssembly), where sources are bytes in memory.
+//! Reads and writes at file offsets, safe for concurrent use: the standard library has different functions on Unix and
+//! Windows, and none elsewhere (WebAssembly), where sources are bytes in memory.
 
 use std::fs::File;
 use std::io;

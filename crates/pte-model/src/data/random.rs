@@ -1,4 +1,5 @@
-//! Random numbers that are the same on every machine and computed from their index: any part of a tensor can be produced alone.
+//! Random numbers that are the same on every machine and computed from their index: any part of a tensor can be
+//! produced alone.
 
 use super::number::NumericValue;
 
@@ -39,8 +40,8 @@ impl Distribution {
                 NumericValue::Int(low + ((u128::from(random.next()) * width) >> 64) as i128)
             }
             Distribution::Normal { mean, std } => {
-                // The sum of twelve uniform numbers is close to a normal distribution, and needs no logarithm, whose last bit differs
-                // between machines.
+                // The sum of twelve uniform numbers is close to a normal distribution, and needs no logarithm, whose
+                // last bit differs between machines.
                 let sum: f64 = (0..12).map(|_| random.unit()).sum();
                 NumericValue::Float(mean + std * (sum - 6.0))
             }

@@ -1,7 +1,7 @@
 //! Reorders the dimensions of a tensor; any part of the result can be produced without the rest.
 //!
-//! A part of the result is split into boxes, each a range of every dimension. The elements of a box are read in contiguous pieces of
-//! the source, and transposed in memory.
+//! A part of the result is split into boxes, each a range of every dimension. The elements of a box are read in
+//! contiguous pieces of the source, and transposed in memory.
 
 use std::io;
 use std::ops::Range;
@@ -25,8 +25,8 @@ pub(crate) struct Reorder<'b> {
 const WINDOW: u64 = 64 << 10;
 
 impl<'b> Reorder<'b> {
-    /// Creates a reordering of elements of `element` bytes. Both orders must be permutations of the dimensions, and the size of the
-    /// tensor in bytes must fit `u64`.
+    /// Creates a reordering of elements of `element` bytes. Both orders must be permutations of the dimensions, and the
+    /// size of the tensor in bytes must fit `u64`.
     pub(crate) fn new(element: u64, sizes: &'b [u64], from: &'b [u8], to: &'b [u8]) -> Reorder<'b> {
         let mut strides = vec![0; sizes.len()];
         let mut stride = element;
@@ -37,7 +37,8 @@ impl<'b> Reorder<'b> {
         Reorder { element, sizes, from, to, strides }
     }
 
-    /// Fills `out` with elements of the result from index `first` on. `read` reads bytes of the source from an offset on.
+    /// Fills `out` with elements of the result from index `first` on. `read` reads bytes of the source from an offset
+    /// on.
     pub(super) fn read(
         &self,
         read: &dyn Fn(u64, &mut [u8]) -> io::Result<()>,

@@ -43,8 +43,8 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `work` for each number below `count` on `workers` threads, each with its own state. After an error no further number is
-/// started.
+/// Calls `work` for each number below `count` on `workers` threads, each with its own state. After an error no further
+/// number is started.
 ///
 /// # Errors
 /// The error of the smallest number that failed.

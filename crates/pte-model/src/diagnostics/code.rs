@@ -61,8 +61,8 @@ impl std::error::Error for UnknownCode {}
 
 macro_rules! codes {
     ($( $number:literal $code:ident $name:literal $description:literal )*) => {
-        /// Stable code of a [`Diagnostic`](crate::diagnostics::Diagnostic). It identifies the kind of problem, whatever the wording
-        /// and the severity of the message.
+        /// Stable code of a [`Diagnostic`](crate::diagnostics::Diagnostic). It identifies the kind of problem, whatever
+        /// the wording and the severity of the message.
         ///
         /// ```
         /// use pte_model::diagnostics::{Code, UnknownCode};

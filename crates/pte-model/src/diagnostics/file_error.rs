@@ -17,7 +17,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Returns true if an error is one of the operating system, false if the data are invalid; data that end too early are invalid.
+/// Returns true if an error is one of the operating system, false if the data are invalid; data that end too early are
+/// invalid.
 pub fn is_io(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other, UnexpectedEof};
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)

@@ -7,8 +7,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use super::{Diagnostic, Report, SHOWN, Severity, escaped};
 
 impl Report {
-    /// Renders the first 20 messages for a terminal: source line, caret, expectation, help; with colours if requested. Needs the feature
-    /// `render`.
+    /// Renders the first 20 messages for a terminal: source line, caret, expectation, help; with colours if requested.
+    /// Needs the feature `render`.
     ///
     /// ```
     /// use pte_model::diagnostics::{Code, Report};
@@ -92,7 +92,8 @@ impl SourceView<'_> {
         }
     }
 
-    /// Line that a span begins in, truncated around it: the cost of rendering does not depend on the size of the source.
+    /// Line that a span begins in, truncated around it: the cost of rendering does not depend on the size of the
+    /// source.
     fn window(&self, span: &Range<usize>) -> Window<'_> {
         const CONTEXT: usize = 400;
         let start = self.report.text[..span.start].rfind('\n').map_or(0, |at| at + 1);

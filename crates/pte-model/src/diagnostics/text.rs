@@ -1,6 +1,7 @@
 //! Text of messages: counts, names of unknown length from an input, the nearest of several names.
 //!
-//! Messages and tables show content of an input only through [`escaped`] or [`clipped`], so that it cannot forge output.
+//! Messages and tables show content of an input only through [`escaped`] or [`clipped`], so that it cannot forge
+//! output.
 //!
 //! ```
 //! use pte_model::diagnostics::text::{
@@ -40,14 +41,15 @@ pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> S
     Counted(count, noun).to_string()
 }
 
-/// Returns the name of a file before a message about it as a whole: with the number of a document, from 1, if the file has several.
+/// Returns the name of a file before a message about it as a whole: with the number of a document, from 1, if the file
+/// has several.
 pub fn label(name: &str, document: Option<usize>) -> String {
     let name = escaped(name);
     document.map_or_else(|| name.to_string(), |number| format!("{name}: document {number}"))
 }
 
-/// Returns true for a character that could forge or hide text of a terminal or a log: control characters, line breaks, and those of the
-/// general category Cf (format), which have no width or change the direction of text.
+/// Returns true for a character that could forge or hide text of a terminal or a log: control characters, line breaks,
+/// and those of the general category Cf (format), which have no width or change the direction of text.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -63,7 +65,8 @@ pub fn json_escape(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// Escapes control characters and those that have no width or change the direction of text, as in a Rust string. Everything from an input that is printed as text passes through this.
+/// Escapes control characters and those that have no width or change the direction of text, as in a Rust string.
+/// Everything from an input that is printed as text passes through this.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
@@ -129,7 +132,8 @@ pub fn named_path(path: &str, name: &str) -> String {
     format!("{method}{dot}{name} ({value})")
 }
 
-/// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the length.
+/// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the
+/// length.
 pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = unknown.chars().count();
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));

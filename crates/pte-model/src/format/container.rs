@@ -1,4 +1,5 @@
-//! The containers of ExecuTorch: identifier, root table and extended header of each format, and the detection of formats.
+//! The containers of ExecuTorch: identifier, root table and extended header of each format, and the detection of
+//! formats.
 //!
 //! All numbers are little-endian.
 
@@ -147,8 +148,8 @@ impl Format {
         CONTAINERS.iter().find(|container| container.extension == extension).map(|container| container.format)
     }
 
-    /// Detects the format of a file of `len` bytes from its first [`IDENTIFYING`] bytes: by the letters of its identifier, ignoring
-    /// the version, or by the header of a `.safetensors`. `None` for an unknown format.
+    /// Detects the format of a file of `len` bytes from its first [`IDENTIFYING`] bytes: by the letters of its
+    /// identifier, ignoring the version, or by the header of a `.safetensors`. `None` for an unknown format.
     pub fn identify(head: &[u8], len: u64) -> Option<Format> {
         let identifier = head.get(4..8)?;
         let same = |container: &&&Container| {
@@ -171,7 +172,8 @@ impl Format {
         Format::identify(head, len).or_else(by_header)
     }
 
-    /// Returns the size of the metadata of a file of `len` bytes, from its first [`HEAD`] bytes: at least [`HEAD`], at most `len`.
+    /// Returns the size of the metadata of a file of `len` bytes, from its first [`HEAD`] bytes: at least [`HEAD`], at
+    /// most `len`.
     #[doc(hidden)]
     pub fn metadata_len(self, head: &[u8], len: u64) -> u64 {
         let container = self.container();

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Dimensions of a tensor from the outermost in memory to the innermost. Holds any bytes of a file: [`DimOrder::is_permutation`] tells if
-/// they are an order. Contiguous orders need no memory of their own.
+/// Dimensions of a tensor from the outermost in memory to the innermost. Holds any bytes of a file:
+/// [`DimOrder::is_permutation`] tells if they are an order. Contiguous orders need no memory of their own.
 ///
 /// ```
 /// use pte_model::format::DimOrder;
@@ -54,8 +54,8 @@ impl DimOrder {
         is_permutation(self.iter().copied(), rank)
     }
 
-    /// Returns the strides that the runtime computes, in elements, by dimension. `None` if it is not an order of these dimensions, or if they
-    /// exceed `u64`.
+    /// Returns the strides that the runtime computes, in elements, by dimension. `None` if it is not an order of these
+    /// dimensions, or if they exceed `u64`.
     ///
     /// ```
     /// use pte_model::format::DimOrder;

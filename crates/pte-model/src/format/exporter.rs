@@ -1,5 +1,5 @@
-//! Conventions by which the exporter of each release of ExecuTorch writes files: a row for each release that changed it. What a runtime reads is
-//! in `pte-releases`.
+//! Conventions by which the exporter of each release of ExecuTorch writes files: a row for each release that changed
+//! it. What a runtime reads is in `pte-releases`.
 
 use super::serializer::Serializer;
 
@@ -25,7 +25,8 @@ pub enum XnnpackConstants {
     NamedWithScales,
 }
 
-/// Choices of an exporter that depend on its release. Alignments, the storage of payloads and the rest are options of an export.
+/// Choices of an exporter that depend on its release. Alignments, the storage of payloads and the rest are options of
+/// an export.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exporter {
     /// First release that writes so: its major and its minor number.
@@ -109,7 +110,8 @@ impl Exporter {
         &EXPORTERS[0]
     }
 
-    /// Returns the exporter of a release with these numbers: of the newest change up to it, or else of the oldest known one.
+    /// Returns the exporter of a release with these numbers: of the newest change up to it, or else of the oldest known
+    /// one.
     ///
     /// ```
     /// use pte_model::format::exporter::Exporter;

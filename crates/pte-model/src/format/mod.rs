@@ -1,9 +1,9 @@
 //! Facts of the file formats, each defined once: the slot tables of the FlatBuffers schemas, element types, identifiers
 //! and headers of the containers, and access to the bytes of a FlatBuffer.
 //!
-//! The same tables drive the emitter, the readers, the validator and the annotator. A field that is not in these tables does not
-//! exist for this project. Defaults are zero in all three schemas, so the tables have no column for them. The model of a program is
-//! [`crate::program`].
+//! The same tables drive the emitter, the readers, the validator and the annotator. A field that is not in these tables
+//! does not exist for this project. Defaults are zero in all three schemas, so the tables have no column for them. The
+//! model of a program is [`crate::program`].
 
 pub mod bundled_program;
 pub mod container;

@@ -221,8 +221,8 @@ const MAX_NAME: usize = 100;
 /// Number of methods that paths refer to by name. Later ones are referred to by index.
 const MAX_METHODS: usize = 1000;
 
-/// Returns a name as a step of a path: a word, or in double quotes. `None` for a name with quotes, backslashes or characters that
-/// need escapes.
+/// Returns a name as a step of a path: a word, or in double quotes. `None` for a name with quotes, backslashes or
+/// characters that need escapes.
 pub fn name_step(name: &str) -> Option<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     if !name.is_empty() && name.chars().all(word) {
@@ -232,8 +232,8 @@ pub fn name_step(name: &str) -> Option<String> {
     (quoted.len() == name.len() + 2 && !name.contains('"')).then_some(quoted)
 }
 
-/// The first steps of the path of a method: `methods.forward`, `methods."a-b"`, or `methods[2]` where the name is absent, long, not
-/// unique or not printable.
+/// The first steps of the path of a method: `methods.forward`, `methods."a-b"`, or `methods[2]` where the name is
+/// absent, long, not unique or not printable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MethodName {
     /// Name, quoted if necessary.

@@ -42,7 +42,8 @@ pub fn key_of<'n>(kind: &str, names: impl IntoIterator<Item = &'n str>, is_taken
 pub struct SafetensorsMetadata(pub Vec<(String, String)>);
 
 impl SafetensorsMetadata {
-    /// Adds the strings of `other`. Strings with the same name as one of these are not added; they are returned if they differ.
+    /// Adds the strings of `other`. Strings with the same name as one of these are not added; they are returned if they
+    /// differ.
     pub fn merge(&mut self, other: &SafetensorsMetadata) -> Vec<(String, String)> {
         let known: std::collections::HashMap<String, String> = self.0.iter().cloned().collect();
         let mut conflicts = Vec::new();

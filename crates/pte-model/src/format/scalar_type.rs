@@ -1,7 +1,7 @@
 //! The element types: number, name in torch, name in the schema, size, encoding (docs/format.md, "Element types").
 //!
-//! A file may contain any number; the runtime accepts those with [`ScalarType::info`]. [`crate::data::number`] converts numbers to and
-//! from the bytes of a type.
+//! A file may contain any number; the runtime accepts those with [`ScalarType::info`]. [`crate::data::number`] converts
+//! numbers to and from the bytes of a type.
 
 use super::table::Enum;
 
@@ -91,7 +91,8 @@ pub struct ScalarTypeInfo {
     pub name: &'static str,
     /// Enumerator in the schema, or in the runtime for numbers that the schema lacks.
     pub schema: &'static str,
-    /// Enumerator of `ScalarType` in C++. A script of ExecuTorch 1.5.1 writes `UInt64` as `Uint64`, which does not compile.
+    /// Enumerator of `ScalarType` in C++. A script of ExecuTorch 1.5.1 writes `UInt64` as `Uint64`, which does not
+    /// compile.
     #[doc(hidden)]
     pub enumerator: &'static str,
     /// Bytes per element.

@@ -1,5 +1,5 @@
-//! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they differ. A release
-//! whose serializer differs is a row here.
+//! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they
+//! differ. A release whose serializer differs is a row here.
 
 /// Release of ExecuTorch whose files are written by default.
 ///

@@ -94,8 +94,8 @@ impl Enum {
     }
 }
 
-/// Declares slot tables: for each table a `static` [`TableSchema`] and a module of slot numbers, so that `tensor::sizes` is a `u16`
-/// and `TENSOR.fields[tensor::sizes]` describes the field.
+/// Declares slot tables: for each table a `static` [`TableSchema`] and a module of slot numbers, so that
+/// `tensor::sizes` is a `u16` and `TENSOR.fields[tensor::sizes]` describes the field.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! tables {
@@ -117,8 +117,8 @@ macro_rules! tables {
 }
 pub use crate::tables;
 
-/// Declares the types of `i8` fields whose numbers have names: for each a struct that holds any number of a file, with a constant for each
-/// name. A constant is followed by its word in the YAML. Numbers begin with 0.
+/// Declares the types of `i8` fields whose numbers have names: for each a struct that holds any number of a file, with
+/// a constant for each name. A constant is followed by its word in the YAML. Numbers begin with 0.
 macro_rules! numbers {
     ($( $(#[$doc:meta])* pub struct $type:ident {
         $( $(#[$constant_doc:meta])* $constant:ident = $number:literal $word:literal ),* $(,)?

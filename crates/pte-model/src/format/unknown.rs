@@ -1,8 +1,9 @@
-//! Parts of a FlatBuffer that the slot tables do not have, because a newer schema added them: fields of known tables, and members
-//! of unions with everything that they refer to.
+//! Parts of a FlatBuffer that the slot tables do not have, because a newer schema added them: fields of known tables,
+//! and members of unions with everything that they refer to.
 //!
-//! Their types are unknown, so their bytes are kept as they are. Only two things change when the bytes are written again: an offset
-//! to another object, and the offset of a table to its vtable. [`super::flatbuffer::unknown`] finds them, `pte-emit` writes them.
+//! Their types are unknown, so their bytes are kept as they are. Only two things change when the bytes are written
+//! again: an offset to another object, and the offset of a table to its vtable. [`super::flatbuffer::unknown`] finds
+//! them, `pte-emit` writes them.
 
 use std::fmt;
 
@@ -21,10 +22,11 @@ pub struct TableStep {
 /// An object whose bytes are kept: a table with unknown fields, or an object that only unknown fields refer to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnknownObject {
-    /// Distance in bytes from its start to the end of the FlatBuffer. Modulo [`ALIGNMENT`], it stays the same in another
-    /// FlatBuffer.
+    /// Distance in bytes from its start to the end of the FlatBuffer. Modulo [`ALIGNMENT`], it stays the same in
+    /// another FlatBuffer.
     pub end: u32,
-    /// Of a table: its size in bytes, and the offset of the field of each slot, 0 if it is absent. Empty for other objects.
+    /// Of a table: its size in bytes, and the offset of the field of each slot, 0 if it is absent. Empty for other
+    /// objects.
     pub vtable: Vec<u16>,
     /// Bytes, with zeros for references, for the offset to the vtable, and for known fields.
     pub bytes: Vec<u8>,
@@ -161,8 +163,8 @@ pub struct UnknownParts {
     pub objects: Vec<UnknownObject>,
     /// Distance in bytes from the root table to the end of the FlatBuffer.
     pub root_end: u32,
-    /// The parts can only be written at the offsets that they have: a word in them may be an offset or a number, or bytes of the FlatBuffer
-    /// belong to none of them.
+    /// The parts can only be written at the offsets that they have: a word in them may be an offset or a number, or
+    /// bytes of the FlatBuffer belong to none of them.
     pub is_fixed: bool,
 }
 

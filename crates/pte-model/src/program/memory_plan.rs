@@ -7,7 +7,8 @@ use super::{EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstB
 /// Default alignment of planned tensors in bytes, as in the exporter.
 pub const DEFAULT_ALIGNMENT: u64 = 16;
 
-/// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
+/// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate
+/// (docs/format.md, "Sizes and padding").
 pub const XNNPACK_PADDING: u64 = 64;
 
 /// Planned memory of a method.
@@ -50,7 +51,8 @@ impl MemoryPlan {
         }
     }
 
-    /// Returns the size of all pools in bytes, at most `u64::MAX`. Negative sizes, which only malformed files have, count as 0.
+    /// Returns the size of all pools in bytes, at most `u64::MAX`. Negative sizes, which only malformed files have,
+    /// count as 0.
     ///
     /// ```
     /// use pte_model::program::MemoryPlan;
@@ -61,7 +63,8 @@ impl MemoryPlan {
         self.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).fold(0, u64::saturating_add)
     }
 
-    /// Returns true if a method states the location of all its planned tensors, and the sizes of its pools: nothing is left to a planner.
+    /// Returns true if a method states the location of all its planned tensors, and the sizes of its pools: nothing is
+    /// left to a planner.
     #[doc(hidden)]
     pub fn is_whole(&self, plan: &ExecutionPlan) -> bool {
         plan.memory.non_const_buffer_sizes.is_some()

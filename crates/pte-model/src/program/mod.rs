@@ -154,8 +154,18 @@ impl ExecutionPlan {
         is_input
     }
 
-    /// Returns, by value, `true` if it has content before the first instruction: inputs, values other than tensors, and tensors for which
-    /// [`Tensor::has_content`] holds.
+    /// Returns, by value, `true` if it has content before the first instruction: inputs, values other than tensors, and
+    /// tensors for which [`Tensor::has_content`] holds.
+    ///
+    /// ```
+    /// use pte_model::format::ScalarType;
+    /// use pte_model::program::{EValue, ExecutionPlan, Tensor};
+    ///
+    /// let tensor = Tensor::new(ScalarType::FLOAT, &[2]);
+    /// assert!(!tensor.has_content(), "neither data nor state");
+    /// let plan = ExecutionPlan { values: Some(vec![EValue::Tensor(tensor), EValue::Int(1)]), ..ExecutionPlan::default() };
+    /// assert_eq!(plan.has_content(), [false, true]);
+    /// ```
     pub fn has_content(&self) -> Vec<bool> {
         let mut has_content = self.is_input();
         for (content, value) in has_content.iter_mut().zip(self.values()) {
@@ -464,8 +474,8 @@ impl Default for Tensor {
 }
 
 impl Tensor {
-    /// Returns `true` if it has content before the first instruction that the caller does not set: data, or state that persists, which
-    /// has the bytes of the execution before, and zeros in the first one.
+    /// Returns `true` if it has content before the first instruction that the caller does not set: data, or state that
+    /// persists, which has the bytes of the execution before, and zeros in the first one.
     pub fn has_content(&self) -> bool {
         self.data != TensorData::None || matches!(self.memory, Memory::Auto { persistent: true, .. })
     }
@@ -639,7 +649,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is empty.
+    /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is
+    /// empty.
     pub fn new(full_name: &str) -> Operator {
         let (name, overload) = full_name.rsplit_once('.').unwrap_or((full_name, ""));
         Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }

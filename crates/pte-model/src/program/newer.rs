@@ -1,5 +1,5 @@
-//! Parts of a newer schema in a program. They are found by the positions of the tables that have them, so that they are lost, or
-//! belong to other elements, once a change of the program moves these.
+//! Parts of a newer schema in a program. They are found by the positions of the tables that have them, so that they are
+//! lost, or belong to other elements, once a change of the program moves these.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -78,7 +78,8 @@ impl Program {
         first_names(paths.iter().map(String::as_str))
     }
 
-    /// Returns true if the elements with parts of a newer schema are where they were. Methods may have been added after them.
+    /// Returns true if the elements with parts of a newer schema are where they were. Methods may have been added after
+    /// them.
     #[doc(hidden)]
     pub fn keeps_newer_parts(&self) -> bool {
         self.newer.as_ref().is_none_or(|newer| {
@@ -89,7 +90,8 @@ impl Program {
 }
 
 impl Program {
-    /// Returns the path of a table, as findings have it: `methods.forward.instructions[3].instr_args`, `the program` for the root.
+    /// Returns the path of a table, as findings have it: `methods.forward.instructions[3].instr_args`, `the program`
+    /// for the root.
     #[doc(hidden)]
     pub fn path_of(&self, table: &UnknownTable, root: &'static TableSchema) -> String {
         if table.path.is_empty() {
@@ -206,8 +208,8 @@ impl ExecutionPlan {
 }
 
 impl ExecutionPlan {
-    /// Returns false if no planner can place the tensors: an instruction reads and writes unknown values, or the size of a tensor in planned
-    /// memory is unknown, because its element type is.
+    /// Returns false if no planner can place the tensors: an instruction reads and writes unknown values, or the size
+    /// of a tensor in planned memory is unknown, because its element type is.
     #[doc(hidden)]
     pub fn can_be_planned(&self) -> bool {
         let is_known = |tensor: &Tensor| tensor.memory == Memory::None || tensor.scalar_type.info().is_some();

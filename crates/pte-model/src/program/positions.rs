@@ -1,4 +1,5 @@
-//! Positions of delegates, of the graphs in their payloads, and of their calls, in the YAML that a program was assembled from.
+//! Positions of delegates, of the graphs in their payloads, and of their calls, in the YAML that a program was
+//! assembled from.
 //!
 //! The positions of other elements are not kept, because findings about them have the names of their values.
 

@@ -1,4 +1,5 @@
-//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields (docs/releases.md).
+//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields
+//! (docs/releases.md).
 
 use super::element::{Element, Part};
 use super::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};

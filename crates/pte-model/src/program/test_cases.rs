@@ -113,7 +113,8 @@ impl Tolerance {
         self.atol + self.rtol * expected.abs()
     }
 
-    /// Returns true if a number is equal to the expected one within the tolerance. Two NaNs are equal, and so are equal infinities.
+    /// Returns true if a number is equal to the expected one within the tolerance. Two NaNs are equal, and so are equal
+    /// infinities.
     pub fn accepts(&self, expected: f64, found: f64) -> bool {
         let tolerance = self.of(expected);
         expected == found
@@ -121,8 +122,8 @@ impl Tolerance {
             || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
     }
 
-    /// Returns true if an element is equal to the expected one of the same type: within the tolerance if it is of floating point, exactly if
-    /// not.
+    /// Returns true if an element is equal to the expected one of the same type: within the tolerance if it is of
+    /// floating point, exactly if not.
     ///
     /// ```
     /// use pte_model::data::number::NumericValue;

@@ -1,4 +1,5 @@
-//! Refuses files whose parts of a newer schema a rewritten file would lose: those of a `.ptd`, and those of the tests in a `.bpte`.
+//! Refuses files whose parts of a newer schema a rewritten file would lose: those of a `.ptd`, and those of the tests
+//! in a `.bpte`.
 
 use std::io;
 

@@ -1,4 +1,5 @@
-//! Reads an .npy file: its header is a Python dict literal with the keys `descr`, `fortran_order` and `shape`. The data are not read.
+//! Reads an .npy file: its header is a Python dict literal with the keys `descr`, `fortran_order` and `shape`. The data
+//! are not read.
 
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Reads a `.pte`: extended header, program, ranges of its data.
 //!
-//! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error; a violated rule
-//! of the runtime is not.
+//! Content that the program model cannot represent (a delegate without a payload, an unknown instruction) is an error;
+//! a violated rule of the runtime is not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;

@@ -246,7 +246,8 @@ impl SafetensorsHeader {
     }
 }
 
-/// Reads a file as weights alone: its tensors in the order of their data, and blobs with [`METADATA`] and [`HEADER_ORDER`].
+/// Reads a file as weights alone: its tensors in the order of their data, and blobs with [`METADATA`] and
+/// [`HEADER_ORDER`].
 ///
 /// # Errors
 /// As [`header`] and [`SafetensorsHeader::find`].

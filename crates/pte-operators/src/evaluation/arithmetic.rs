@@ -1,4 +1,5 @@
-//! Arithmetic, comparisons and logic of elements: integers, and the operations of IEEE 754 that are exact or rounded once.
+//! Arithmetic, comparisons and logic of elements: integers, and the operations of IEEE 754 that are exact or rounded
+//! once.
 
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
@@ -130,7 +131,8 @@ fn multiply(kind: Kind, a: Number, b: Number) -> Result<Number> {
     }
 }
 
-/// Optimized kernels multiply by the reciprocal of a single divisor, portable ones divide: both must round to the same number.
+/// Optimized kernels multiply by the reciprocal of a single divisor, portable ones divide: both must round to the same
+/// number.
 fn divide(kind: Kind, a: Number, b: Number) -> Result<Number> {
     match (kind, a, b) {
         (_, Number::Single(a), Number::Single(b)) => Ok(Number::Single(a / b)),
@@ -189,8 +191,8 @@ fn extreme(_: Kind, a: Number, b: Number, greatest: bool) -> Result<Number> {
     Ok(if is_less == greatest { b } else { a })
 }
 
-/// Checks that the factor of the second operand, an argument, is 1: kernels of some processors fuse other products with the
-/// sum, and some apply the factor to the first operand.
+/// Checks that the factor of the second operand, an argument, is 1: kernels of some processors fuse other products with
+/// the sum, and some apply the factor to the first operand.
 fn check_factor(call: &ConstantCall<'_>, at: usize, kind: Kind) -> Result<()> {
     match call.number(at)? {
         Number::Int(1) => Ok(()),

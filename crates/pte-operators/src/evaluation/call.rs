@@ -48,8 +48,8 @@ pub(crate) fn nbytes(meta: &TensorMeta) -> Option<u64> {
 }
 
 impl<'a> ConstantCall<'a> {
-    /// Returns a call of these arguments; `data` has the content of those that are tensors. The outs are those that a rule of
-    /// inference accepts.
+    /// Returns a call of these arguments; `data` has the content of those that are tensors. The outs are those that a
+    /// rule of inference accepts.
     pub(crate) fn new(
         call: Call<'a>,
         data: &'a [ArgumentData<'a>],
@@ -159,8 +159,8 @@ impl<'a> ConstantCall<'a> {
         if self.metas().all(|meta| meta.dim_order.is_contiguous()) { Ok(()) } else { refuse(ORDER) }
     }
 
-    /// Checks that all tensors have the same sizes and order of memory as the out, so that the position of an element does
-    /// not matter, or that all are contiguous.
+    /// Checks that all tensors have the same sizes and order of memory as the out, so that the position of an element
+    /// does not matter, or that all are contiguous.
     pub(super) fn check_elementwise(&self) -> Result<()> {
         let out = self.out()?;
         let alike = |meta: &TensorMeta| meta.sizes == out.sizes && meta.dim_order == out.dim_order;

@@ -1,10 +1,10 @@
 //! Evaluation of calls whose arguments are constants: the exact bytes that the kernels of the default runtime write.
 //!
-//! An [`Evaluation`] is a pure function of one call, and a fact of its operator. It refuses whatever is not the same in every
-//! build of the kernels: results that are NaN, whose bits depend on the processor; products and sums that a processor may
-//! fuse; and quotients that the optimized and the portable kernels round differently. It also refuses tensors in an order of
-//! memory that a kernel does not follow. The result is a blob, which is not in memory if it is large and only reorders a part
-//! of one argument.
+//! An [`Evaluation`] is a pure function of one call, and a fact of its operator. It refuses whatever is not the same in
+//! every build of the kernels: results that are NaN, whose bits depend on the processor; products and sums that a
+//! processor may fuse; and quotients that the optimized and the portable kernels round differently. It also refuses
+//! tensors in an order of memory that a kernel does not follow. The result is a blob, which is not in memory if it is
+//! large and only reorders a part of one argument.
 //!
 //! `tests/runtime/evaluation.rs` of the repository compares the bytes with those of the real runtime.
 

@@ -44,7 +44,8 @@ pub(super) fn wrapped(dim: i64, rank: usize) -> Result<usize> {
     }
 }
 
-/// Returns the only result of a call: elements of its first argument, which and the result are contiguous and of one type.
+/// Returns the only result of a call: elements of its first argument, which and the result are contiguous and of one
+/// type.
 fn strided(call: &ConstantCall<'_>, dims: Vec<(i64, i64)>, offset: i64) -> Result<Vec<Blob>> {
     let tensor = call.tensor(0)?;
     call.check_contiguous()?;

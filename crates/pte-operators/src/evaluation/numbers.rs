@@ -132,8 +132,8 @@ impl Kind {
         })
     }
 
-    /// Converts a number that an argument is to an element, like [`Kind::convert`]; a finite number that the type does not
-    /// have is refused, because kernels fail for it.
+    /// Converts a number that an argument is to an element, like [`Kind::convert`]; a finite number that the type does
+    /// not have is refused, because kernels fail for it.
     pub(super) fn filled(self, number: Number) -> Result<Vec<u8>> {
         let converted = match (self, number) {
             (Kind::Int(bits, signed), Number::Int(int)) if wrap(int, bits, signed) != int => {

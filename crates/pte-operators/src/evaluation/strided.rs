@@ -5,7 +5,8 @@ use pte_model::data::{Blob, BlobSource};
 use super::call::ConstantCall;
 use super::error::{Result, refuse};
 
-/// Results of up to this number of bytes are computed; larger ones that reorder their argument are read when they are needed.
+/// Results of up to this number of bytes are computed; larger ones that reorder their argument are read when they are
+/// needed.
 const SMALL: u64 = 1 << 20;
 
 /// The elements of a result in the order of its memory, as positions in a source.
@@ -50,8 +51,8 @@ impl Strided {
         Strided { offset: self.offset, dims }
     }
 
-    /// Returns the orders of the dimensions in the source if the elements are a contiguous range of it: the dimensions from
-    /// the outermost there to the innermost.
+    /// Returns the orders of the dimensions in the source if the elements are a contiguous range of it: the dimensions
+    /// from the outermost there to the innermost.
     fn permutation(&self) -> Option<Vec<u8>> {
         let mut order: Vec<u8> = (0..u8::try_from(self.dims.len()).ok()?).collect();
         order.sort_by_key(|dim| std::cmp::Reverse(self.dims[usize::from(*dim)].1));

@@ -2,8 +2,9 @@
 //! rules of inference. Violations abort the process, or make the call fail. They do not cover the sizes and types of
 //! results.
 //!
-//! A release states the constraints of its operators: `types.table` has those of element types, rows have all others, and types that the
-//! measured calls do not show. A constraint about an argument that is None, missing or not known holds.
+//! A release states the constraints of its operators: `types.table` has those of element types, rows have all others,
+//! and types that the measured calls do not show. A constraint about an argument that is None, missing or not known
+//! holds.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -124,7 +125,8 @@ pub enum Constraint {
         /// Greatest number of dimensions.
         max: usize,
     },
-    /// An Int that is not 0 as an element of another argument, which has an integer type: the kernel keeps the low bits.
+    /// An Int that is not 0 as an element of another argument, which has an integer type: the kernel keeps the low
+    /// bits.
     DivisorOfType {
         /// Position of the argument.
         argument: usize,
@@ -168,7 +170,8 @@ pub enum Constraint {
         /// Greatest difference.
         max: i64,
     },
-    /// A tensor with a dimension of the size of a dimension of another argument, if both exist; of the greatest sizes, if they are dynamic.
+    /// A tensor with a dimension of the size of a dimension of another argument, if both exist; of the greatest sizes,
+    /// if they are dynamic.
     SameSize {
         /// Position of the argument.
         argument: usize,
@@ -200,7 +203,8 @@ pub enum Constraint {
         /// Position of the argument.
         argument: usize,
     },
-    /// Ints, the sizes of a window, whose product is in a limit: the kernel visits all of the window, even beyond its input.
+    /// Ints, the sizes of a window, whose product is in a limit: the kernel visits all of the window, even beyond its
+    /// input.
     Window {
         /// Position of the argument.
         argument: usize,
@@ -212,7 +216,8 @@ pub enum Constraint {
         /// Position of the list.
         indices: usize,
     },
-    /// Optional tensors that select along no more dimensions than another argument has: masks along all of theirs, indices along one.
+    /// Optional tensors that select along no more dimensions than another argument has: masks along all of theirs,
+    /// indices along one.
     Selects {
         /// Position of the argument.
         argument: usize,
@@ -277,15 +282,16 @@ pub enum Constraint {
         /// Position of the other argument.
         other: usize,
     },
-    /// A tensor whose elements along a dimension the kernel reads at the stride of that dimension, and the dimensions before and after it
-    /// as if it was contiguous: in bounds.
+    /// A tensor whose elements along a dimension the kernel reads at the stride of that dimension, and the dimensions
+    /// before and after it as if it was contiguous: in bounds.
     Lines {
         /// Position of the tensor.
         argument: usize,
         /// Position of the dimension.
         dim: usize,
     },
-    /// A tensor with an element, at least, for each channel of the result of a convolution; of the greatest sizes, if they are dynamic.
+    /// A tensor with an element, at least, for each channel of the result of a convolution; of the greatest sizes, if
+    /// they are dynamic.
     Channels {
         /// Position of the tensor.
         argument: usize,
@@ -296,7 +302,8 @@ pub enum Constraint {
         /// Position of the number of groups.
         groups: usize,
     },
-    /// A tensor of no dimensions, or with all those of another argument, except one: the kernel compares the sizes of the others.
+    /// A tensor of no dimensions, or with all those of another argument, except one: the kernel compares the sizes of
+    /// the others.
     OtherDimensions {
         /// Position of the argument.
         argument: usize,
@@ -398,8 +405,8 @@ impl Constraint {
     }
 }
 
-/// Parses a constraint of `types.table`, whose first lines describe the form; `None` if it is malformed. `set` returns the types of a named
-/// set, empty for an unknown one.
+/// Parses a constraint of `types.table`, whose first lines describe the form; `None` if it is malformed. `set` returns
+/// the types of a named set, empty for an unknown one.
 pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'static str) -> Option<Constraint> {
     // Names of sets and of types, separated by `|`.
     let types = |text: &str| -> Option<TypeSet> {
@@ -425,8 +432,8 @@ pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'s
     }
 }
 
-/// Returns the first argument whose element type does not meet the constraints on types, by its position. `types` returns the element type
-/// of the argument at a position.
+/// Returns the first argument whose element type does not meet the constraints on types, by its position. `types`
+/// returns the element type of the argument at a position.
 pub(crate) fn refused_type(
     constraints: &[Constraint],
     types: &dyn Fn(usize) -> Option<ScalarType>,
@@ -488,7 +495,8 @@ fn exact_ints_of(call: &Call<'_>, at: usize) -> Option<Vec<i64>> {
     Some(ints_of(call, at).collect()).filter(|ints: &Vec<i64>| ints.len() == items.len())
 }
 
-/// Returns the number of elements up to the last one that a strided view has, 0 for an empty one; `None` if the offset is not known.
+/// Returns the number of elements up to the last one that a strided view has, 0 for an empty one; `None` if the offset
+/// is not known.
 fn strided_end(sizes: &[i64], strides: &[i64], offset: &Argument<'_>) -> Option<i128> {
     let offset = match offset {
         Argument::Null => 0,
@@ -517,8 +525,8 @@ fn size_of(call: &Call<'_>, at: usize, dim: usize) -> Option<i64> {
     tensor.sizes.get(dim).map(|dim| dim.size)
 }
 
-/// Returns a tensor, and the index of the dimension that another argument states, which counts from the end if it is negative. `None` if
-/// either is not known, or the tensor has no such dimension.
+/// Returns a tensor, and the index of the dimension that another argument states, which counts from the end if it is
+/// negative. `None` if either is not known, or the tensor has no such dimension.
 fn dimension_of<'a>(call: &Call<'a>, argument: usize, dim: usize) -> Option<(&'a TensorMeta, usize)> {
     let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
     let at = ints_of(call, dim).next()?;

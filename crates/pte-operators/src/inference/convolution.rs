@@ -23,7 +23,8 @@ pub(crate) fn convolution(call: &Call<'_>) -> Inferred {
     one(window.in_backend_format(input, weight, sizes, input.scalar_type))
 }
 
-/// `convolution_backward`: the gradients of the input, of the weight and of the bias, as far as the argument 10 requests them.
+/// `convolution_backward`: the gradients of the input, of the weight and of the bias, as far as the argument 10
+/// requests them.
 pub(crate) fn convolution_backward(call: &Call<'_>) -> Inferred {
     let (gradient, input, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let window = Window::new(call, 4, (1, input), (2, weight))?;

@@ -314,8 +314,8 @@ fn results_are_those_of_torch() {
     assert!(differences.is_empty(), "{table}\n{differences}");
 }
 
-/// Calls `check` with the operator, the arguments and the expected outcome of each line of a file, and panics with the lines for which it
-/// returns another outcome.
+/// Calls `check` with the operator, the arguments and the expected outcome of each line of a file, and panics with the
+/// lines for which it returns another outcome.
 fn each_line(file: &str, check: impl Fn(&Operator, &[Argument<'_>], &str) -> Option<String>) {
     let path = format!("{}/tests/inference/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();

@@ -64,8 +64,8 @@ pub(crate) fn extreme(call: &Call<'_>) -> Inferred {
     }
 }
 
-/// `cortex_m::quantized_add` and `quantized_mul`: like the operand with more elements, of the arguments 0 and `OTHER`; like the
-/// second if they have equally many.
+/// `cortex_m::quantized_add` and `quantized_mul`: like the operand with more elements, of the arguments 0 and `OTHER`;
+/// like the second if they have equally many.
 pub(crate) fn larger<const OTHER: usize>(call: &Call<'_>) -> Inferred {
     let (first, other) = (call.tensor(0)?, call.tensor(OTHER)?);
     if first.sizes != other.sizes && (is_dynamic(&first.sizes) || is_dynamic(&other.sizes)) {

@@ -1,8 +1,9 @@
-//! Infers the results of an operator: their element types, sizes, dim_order and dynamism follow from those of the arguments.
+//! Infers the results of an operator: their element types, sizes, dim_order and dynamism follow from those of the
+//! arguments.
 //!
-//! A [`Rule`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
-//! the modules here; a release names the rule of each operator. The results are those of torch's meta functions, which the exporter
-//! declares.
+//! A [`Rule`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each,
+//! by family, in the modules here; a release names the rule of each operator. The results are those of torch's meta
+//! functions, which the exporter declares.
 
 mod broadcast;
 mod call;

@@ -51,8 +51,8 @@ pub(crate) fn group_norm(call: &Call<'_>) -> Inferred {
     Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }
 
-/// Normalisation over the batches of each channel, with the statistics of this batch if `training`. The arguments after the input, up to
-/// `factors`, have an element for each channel.
+/// Normalisation over the batches of each channel, with the statistics of this batch if `training`. The arguments after
+/// the input, up to `factors`, have an element for each channel.
 fn batch_norm(call: &Call<'_>, training: bool, factors: usize) -> Inferred {
     let input = call.tensor(0)?;
     let Some(channels) = input.sizes.get(1) else {

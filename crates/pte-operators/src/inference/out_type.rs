@@ -25,7 +25,8 @@ pub enum Conversion {
     Real,
     /// To real numbers and truth values.
     ToReal,
-    /// To any type: the operator has an argument for the element type that the out variant lacks, or writes zeros or nothing.
+    /// To any type: the operator has an argument for the element type that the out variant lacks, or writes zeros or
+    /// nothing.
     Any,
 }
 
@@ -48,8 +49,8 @@ impl Conversion {
         }
     }
 
-    /// Returns `false` if a call whose result has one element type fails for an out of another one, or writes numbers that are not the
-    /// result.
+    /// Returns `false` if a call whose result has one element type fails for an out of another one, or writes numbers
+    /// that are not the result.
     pub fn accepts(self, result: ScalarType, out: ScalarType) -> bool {
         result == out || self.includes(result, out)
     }

@@ -63,7 +63,8 @@ pub enum Argument<'a> {
     Doubles(&'a [f64]),
     /// A list of truth values.
     Bools(&'a [bool]),
-    /// A list of tensors; an item is `None` for None. A list with a tensor of unknown properties is [`Argument::Unknown`].
+    /// A list of tensors; an item is `None` for None. A list with a tensor of unknown properties is
+    /// [`Argument::Unknown`].
     Tensors(Vec<Option<Cow<'a, TensorMeta>>>),
     /// A value of unknown kind or properties: only execution determines it, or its own inference failed.
     Unknown,
@@ -76,7 +77,8 @@ pub enum ResultMeta {
     Tensor(TensorMeta),
     /// An out that is a list of tensors.
     Tensors(Vec<TensorMeta>),
-    /// An out that the call does not write, on request: the properties that the exporter declares. The runtime takes any.
+    /// An out that the call does not write, on request: the properties that the exporter declares. The runtime takes
+    /// any.
     Unwritten(TensorMeta),
     /// An Int, whose number may be unknown.
     Int(IntMeta),

@@ -1,5 +1,5 @@
-//! The cases of `cases.txt`, which `tools/inference.py` writes and describes. The parent module imports the types of inference: this file
-//! is a part of the unit tests of the rules, and of the tests in the runtime.
+//! The cases of `cases.txt`, which `tools/inference.py` writes and describes. The parent module imports the types of
+//! inference: this file is a part of the unit tests of the rules, and of the tests in the runtime.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! The sizes that follow from new bounds, instruction by instruction.
 //!
-//! Results are inferred four times: with the old and the new bounds, each once with sizes that may be smaller at run time and once with sizes
-//! that are exactly the bounds. The former give the new bounds, which are never above those of the program. The latter tell whether an
-//! instruction takes inputs of these sizes: with the old bounds it does, and with the new ones it must.
+//! Results are inferred four times: with the old and the new bounds, each once with sizes that may be smaller at run
+//! time and once with sizes that are exactly the bounds. The former give the new bounds, which are never above those of
+//! the program. The latter tell whether an instruction takes inputs of these sizes: with the old bounds it does, and
+//! with the new ones it must.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -341,7 +342,8 @@ impl<'p> Propagation<'p> {
         }
     }
 
-    /// Gives a dynamic tensor new sizes: at most those of the program, and at least those of another instruction that writes it. Returns them.
+    /// Gives a dynamic tensor new sizes: at most those of the program, and at least those of another instruction that
+    /// writes it. Returns them.
     pub(super) fn set(&mut self, value: usize, mut meta: TensorMeta) -> TensorMeta {
         let becomes_static = self.has_static && !meta.is_dynamic();
         let was_written = std::mem::replace(&mut self.written[value], true);

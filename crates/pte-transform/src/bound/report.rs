@@ -17,7 +17,8 @@ pub struct BoundOptions {
     pub all_static: bool,
 }
 
-/// New bound of an input. As text, it is `x=1x64`, and `x=1x64!` if it becomes static; `_` keeps the size of a dimension.
+/// New bound of an input. As text, it is `x=1x64`, and `x=1x64!` if it becomes static; `_` keeps the size of a
+/// dimension.
 ///
 /// ```
 /// use pte_transform::bound::InputBound;

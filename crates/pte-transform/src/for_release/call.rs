@@ -121,7 +121,8 @@ impl<'p> CallContext<'p> {
         })
     }
 
-    /// Returns `true` if no instruction writes the memory of a value while a view of it is used. With jumps, that is unknown.
+    /// Returns `true` if no instruction writes the memory of a value while a view of it is used. With jumps, that is
+    /// unknown.
     pub fn is_unchanged(&self, value: ValueId, view: ValueId) -> bool {
         let count = self.plan.values().len();
         let (Some(storage), Some(value), Some(view)) = (self.method.storage(), value.within(count), view.within(count))

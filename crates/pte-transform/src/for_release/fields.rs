@@ -10,8 +10,8 @@ use pte_model::program::{
     BackendDelegate, DelegateId, Device, EValue, ExecutionPlan, ExtraTensorInfo, Program, TensorDataLocation,
 };
 
-/// Lets the calls of a method share delegates with equal payloads, as an exporter does. `same` has for each blob the first one with its bytes.
-/// Returns, by method, the former indices of the delegates that remain.
+/// Lets the calls of a method share delegates with equal payloads, as an exporter does. `same` has for each blob the
+/// first one with its bytes. Returns, by method, the former indices of the delegates that remain.
 pub fn share_delegates(program: &mut Program, same: &[BlobId], target: &Target<'_>) -> Vec<Vec<usize>> {
     let plans = program.execution_plan.iter_mut().flatten();
     plans.map(|plan| if target.exporter.shares_delegates { share(plan, same) } else { all(plan) }).collect()
@@ -56,7 +56,8 @@ fn share(plan: &mut ExecutionPlan, same: &[BlobId]) -> Vec<usize> {
     (0..kept.len()).filter(|index| kept[*index]).collect()
 }
 
-/// Removes names of tensors that the exporter does not write, and a list of devices that are all the CPU. Returns the number of names.
+/// Removes names of tensors that the exporter does not write, and a list of devices that are all the CPU. Returns the
+/// number of names.
 pub fn rewrite(plan: &mut ExecutionPlan, target: &Target<'_>) -> usize {
     let devices = &mut plan.memory.non_const_buffer_device;
     if devices.as_ref().is_some_and(|list| list.iter().all(|entry| entry.device() == Device::CPU)) {

@@ -252,7 +252,8 @@ impl<'p> Editor<'p> {
         }
     }
 
-    /// Returns memory for a tensor: planned, or in a method with explicit offsets at the end of its first pool, which grows.
+    /// Returns memory for a tensor: planned, or in a method with explicit offsets at the end of its first pool, which
+    /// grows.
     fn new_memory(&mut self, tensor: &Tensor) -> Memory {
         let has_places = self.plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::At { .. }));
         let Some(sizes) = self.plan.memory.non_const_buffer_sizes.as_mut().filter(|_| has_places) else {
@@ -268,7 +269,8 @@ impl<'p> Editor<'p> {
         Memory::At { pool: 1, offset }
     }
 
-    /// Removes operators and values that only replaced calls referred to. Returns, by former and new value, `true` if it remains.
+    /// Removes operators and values that only replaced calls referred to. Returns, by former and new value, `true` if
+    /// it remains.
     fn finish(self) -> Vec<bool> {
         let Editor { plan, freed, is_in_order, .. } = self;
         let order = first_uses(plan);

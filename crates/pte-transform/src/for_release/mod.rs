@@ -1,5 +1,5 @@
-//! Rewrites programs for the runtime of an older release: calls of newer operators as calls of older ones that compute the same, payloads
-//! and fields as that release has them. What cannot be expressed is listed.
+//! Rewrites programs for the runtime of an older release: calls of newer operators as calls of older ones that compute
+//! the same, payloads and fields as that release has them. What cannot be expressed is listed.
 //!
 //! The features of a release are measured ([`pte_releases`]); the conventions of its exporter are a row of
 //! [`Exporter`](pte_model::format::exporter::Exporter); nothing here names a release.
@@ -34,8 +34,8 @@ pub fn is_of(program: &Program, target: &Target<'_>) -> io::Result<bool> {
     Ok(done.problems.is_empty() && done.is_unchanged() && Inexpressible::features(program, target).is_empty())
 }
 
-/// Rewrites a program for a release. Whether features such as external data can be expressed is a question about the result:
-/// [`Inexpressible::features`].
+/// Rewrites a program for a release. Whether features such as external data can be expressed is a question about the
+/// result: [`Inexpressible::features`].
 ///
 /// # Errors
 /// Data of payloads that cannot be read.

@@ -1,4 +1,5 @@
-//! Payloads of XNNPACK delegates as a release has them: constants inside a payload in place of named data, scales in the graph.
+//! Payloads of XNNPACK delegates as a release has them: constants inside a payload in place of named data, scales in
+//! the graph.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -29,8 +29,8 @@ impl Inexpressible {
         Inexpressible { at, what: what.into(), help }
     }
 
-    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices, element types, fields of
-    /// newer schemas.
+    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices,
+    /// element types, fields of newer schemas.
     pub fn features(program: &Program, target: &Target<'_>) -> Vec<Inexpressible> {
         let mut found = Vec::new();
         external_data(program, target, &mut found);
@@ -60,7 +60,8 @@ fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
     release.feature(feature).filter(|answer| answer.is_refusal())
 }
 
-/// Named data together with data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read them together.
+/// Named data together with data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read
+/// them together.
 fn combination(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
     let both = used(program).into_iter().find(|(feature, _)| feature.key == NAMED_BESIDE_EXTERNAL);
     let Some((feature, at)) = both else { return };

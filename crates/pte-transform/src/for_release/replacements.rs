@@ -1,7 +1,7 @@
 //! Calls of newer operators as calls of older ones that compute the same.
 //!
-//! A replacement looks at one call and changes nothing. It returns `None` where the results could differ: another order of memory, an
-//! element type that one of the kernels rounds differently, sizes that are only known at run time.
+//! A replacement looks at one call and changes nothing. It returns `None` where the results could differ: another order
+//! of memory, an element type that one of the kernels rounds differently, sizes that are only known at run time.
 
 use super::call::{CallContext, NewArg, NewCall, Rewritten};
 use pte_model::format::{DimOrder, ScalarType};
@@ -162,7 +162,8 @@ fn index_put(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
     })
 }
 
-/// Pooling to sizes that divide those of the argument: windows of equal sizes side by side. The newer kernel adds in `float32`.
+/// Pooling to sizes that divide those of the argument: windows of equal sizes side by side. The newer kernel adds in
+/// `float32`.
 fn adaptive_avg_pool2d(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
     let [input, _, out, _] = *args else { return None };
     let (from, to) = (context.tensor(input)?, context.tensor(out)?);
@@ -330,8 +331,8 @@ mod tests {
         assert_eq!(plan.memory.non_const_buffer_sizes, Some(vec![0, 56]));
     }
 
-    /// A copy would not have what is written after it was made, nor would the base have what is written to the copy; with jumps, that is
-    /// unknown.
+    /// A copy would not have what is written after it was made, nor would the base have what is written to the copy;
+    /// with jumps, that is unknown.
     #[test]
     fn a_view_of_memory_that_is_written_is_not_replaced() {
         let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(2), destination_instruction: 3 };

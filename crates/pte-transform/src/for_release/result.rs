@@ -28,9 +28,11 @@ pub struct ForRelease {
     pub values: Vec<Vec<usize>>,
     /// By method: instructions were replaced, so that their positions may differ.
     pub has_moved: Vec<bool>,
-    /// Some tensors have memory that they did not have before. In a method with explicit offsets, it is after that of the others.
+    /// Some tensors have memory that they did not have before. In a method with explicit offsets, it is after that of
+    /// the others.
     pub needs_memory: bool,
-    /// Parts that the release cannot express, as elements of the former program. If there are any, no call of the method was replaced.
+    /// Parts that the release cannot express, as elements of the former program. If there are any, no call of the
+    /// method was replaced.
     pub problems: Vec<Inexpressible>,
 }
 

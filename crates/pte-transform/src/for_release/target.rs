@@ -42,7 +42,8 @@ impl Target<'_> {
         self.release.lacks_operator(name) || self.release.types(name).is_some() || is_former
     }
 
-    /// Returns the feature that the release lacks for a call; `types` has the element types of the arguments by position.
+    /// Returns the feature that the release lacks for a call; `types` has the element types of the arguments by
+    /// position.
     pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
         let runtime = self.release;
         if self.release.lacks_operator(name) {

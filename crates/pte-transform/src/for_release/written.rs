@@ -18,7 +18,8 @@ pub struct WrittenFor {
     pub payloads: usize,
     /// Number of tensors whose names were removed.
     pub names: usize,
-    /// Layout options of a binary file that changed, each as a part of a message: ``` `constants`: inline -> segment ```.
+    /// Layout options of a binary file that changed, each as a part of a message: ``` `constants`: inline ->
+    /// segment ```.
     pub layout: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Data with keys: named data, entries of `.ptd` files, and tensors whose data are in such files. Keys are known to payloads and to
-//! applications, so none is renamed: a key with other data is a conflict.
+//! Data with keys: named data, entries of `.ptd` files, and tensors whose data are in such files. Keys are known to
+//! payloads and to applications, so none is renamed: a key with other data is a conflict.
 
 use std::collections::HashMap;
 use std::io;
@@ -46,7 +46,8 @@ fn conflict(key: &str, what: &str, origins: [&str; 2]) -> Diagnostic {
     Code::ConflictingData.whole(format!("{a} and {b} have the key `{}` with {what}", clipped(key))).help(HELP)
 }
 
-/// Merges named data and entries of `.ptd` files by key. The blobs of all parts are those of `program`; `names` is by part.
+/// Merges named data and entries of `.ptd` files by key. The blobs of all parts are those of `program`; `names` is by
+/// part.
 ///
 /// # Errors
 /// Data that cannot be read. Conflicts are added to `errors`.
@@ -110,7 +111,8 @@ impl<T> Default for Entries<T> {
 }
 
 impl<T> Entries<T> {
-    /// Returns the first entry with a key if it is of another input. A key that an input has twice is an error of the layout.
+    /// Returns the first entry with a key if it is of another input. A key that an input has twice is an error of the
+    /// layout.
     fn of_another(&mut self, key: &str, input: usize) -> Option<&mut (usize, T)> {
         let first = *self.first.get(key)?;
         self.list.get_mut(first).filter(|(of, _)| *of != input)
@@ -126,8 +128,8 @@ impl<T> Entries<T> {
     }
 }
 
-/// Reports tensors of several parts whose data have the same key in a `.ptd`, but another type, sizes, bytes or file, and keys that are
-/// external in one part and named data of the program. `program` has the merged named data.
+/// Reports tensors of several parts whose data have the same key in a `.ptd`, but another type, sizes, bytes or file,
+/// and keys that are external in one part and named data of the program. `program` has the merged named data.
 ///
 /// # Errors
 /// Data that cannot be read.

@@ -75,8 +75,8 @@ pub fn rename_all(
     }
 }
 
-/// Joins the methods of all inputs, which the report lists. If each input has the exporter's order (E-1), so has the result; otherwise, one
-/// input follows the other.
+/// Joins the methods of all inputs, which the report lists. If each input has the exporter's order (E-1), so has the
+/// result; otherwise, one input follows the other.
 pub fn join(
     program: &Program,
     parts: Vec<Option<Vec<ExecutionPlan>>>,
@@ -135,7 +135,8 @@ fn conflict(
     Code::DuplicateName.whole(message).help(help)
 }
 
-/// Returns the position of a method among the groups of the exporter (E-1): methods, descriptions for training, constant methods.
+/// Returns the position of a method among the groups of the exporter (E-1): methods, descriptions for training,
+/// constant methods.
 fn rank(plan: &ExecutionPlan) -> u8 {
     match plan.name.as_deref().and_then(trained_method) {
         _ if !is_constant_method(plan) => 0,

@@ -1,5 +1,5 @@
-//! Mutable buffers of merged programs. By default, they stay apart; on request, methods share those of the same name (docs/format.md,
-//! "Shared state").
+//! Mutable buffers of merged programs. By default, they stay apart; on request, methods share those of the same name
+//! (docs/format.md, "Shared state").
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -17,7 +17,8 @@ use crate::rename::name_of;
 /// Pool in which the exporter places the state that methods share.
 const SHARED_POOL: u32 = 2;
 
-/// Returns, by method, what its values are while it is executed: the tensors that keep their content, and those that are used.
+/// Returns, by method, what its values are while it is executed: the tensors that keep their content, and those that
+/// are used.
 fn executions(program: &Program) -> Vec<Execution> {
     let of = |(plan, operators): (&ExecutionPlan, &MethodOperators)| {
         let memory = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
@@ -52,8 +53,8 @@ fn pool_size(program: &Program, pool: u32) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// Moves the state that methods of one input share behind that of the inputs before it, in pools that have nothing else: an application
-/// that shares these pools between methods would otherwise mix the state of two inputs.
+/// Moves the state that methods of one input share behind that of the inputs before it, in pools that have nothing
+/// else: an application that shares these pools between methods would otherwise mix the state of two inputs.
 pub fn separate(inputs: &mut [MergeInput], report: &mut Merged) {
     let placed: Vec<Vec<(u32, bool)>> = inputs.iter().map(|input| shared_tensors(&input.program)).collect();
     let pools: BTreeSet<u32> = placed.iter().flatten().map(|(pool, _)| *pool).collect();
@@ -137,7 +138,8 @@ type Buffer = (usize, usize);
 /// Shares the mutable buffers of the same name between all methods, in a pool that has nothing else.
 ///
 /// # Errors
-/// Data that cannot be read. Buffers of a name that differ, and a program without buffers to share, are added to `errors`.
+/// Data that cannot be read. Buffers of a name that differ, and a program without buffers to share, are added to
+/// `errors`.
 pub fn share(program: &mut Program, report: &mut Merged, errors: &mut Vec<Diagnostic>) -> io::Result<()> {
     let states: Vec<Vec<bool>> = executions(program).into_iter().map(|execution| execution.is_state).collect();
     let mut buffers: BTreeMap<String, Vec<Buffer>> = BTreeMap::new();
@@ -219,7 +221,8 @@ fn described(program: &Program, (name, list): (&String, &Vec<Buffer>)) -> Shared
     }
 }
 
-/// Moves all named buffers to one pool, as the exporter does, with equal numbers for equal names. Their methods are planned again.
+/// Moves all named buffers to one pool, as the exporter does, with equal numbers for equal names. Their methods are
+/// planned again.
 fn move_to_pool(program: &mut Program, states: &[Vec<bool>], buffers: &BTreeMap<String, Vec<Buffer>>) {
     let named: HashMap<Buffer, &String> =
         buffers.iter().flat_map(|(name, list)| list.iter().map(move |buffer| (*buffer, name))).collect();

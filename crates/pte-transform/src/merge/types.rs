@@ -25,8 +25,8 @@ pub struct MergeOptions {
     pub renames: Vec<(Option<usize>, MethodRename)>,
     /// Prefixes of the names of all methods of an input, with its index; `None` for all inputs. They precede new names.
     pub prefixes: Vec<(Option<usize>, String)>,
-    /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's `share_mutable_buffers` does. The
-    /// memory of these methods must be planned again.
+    /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's
+    /// `share_mutable_buffers` does. The memory of these methods must be planned again.
     pub share_state: bool,
 }
 
@@ -43,7 +43,8 @@ pub struct Merged {
     pub equal_keys: Vec<String>,
     /// Mutable buffers that methods share by their names.
     pub shared_state: Vec<SharedBuffer>,
-    /// Pools of state that methods of one input share, and that was moved behind that of other inputs: pool, input, offset in bytes.
+    /// Pools of state that methods of one input share, and that was moved behind that of other inputs: pool, input,
+    /// offset in bytes.
     pub moved_state: Vec<(u32, String, u64)>,
     /// Facts that the user of the result must know.
     pub notes: Vec<String>,

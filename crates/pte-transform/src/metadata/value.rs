@@ -41,8 +41,8 @@ pub enum MetadataValue {
 }
 
 impl MetadataValue {
-    /// Parses a value: `true`, `false`, a number, a list in JSON, a string in JSON, or else text. `like` is the present value, whose type a
-    /// number and text take.
+    /// Parses a value: `true`, `false`, a number, a list in JSON, a string in JSON, or else text. `like` is the present
+    /// value, whose type a number and text take.
     ///
     /// # Errors
     /// The form or type that is expected.
@@ -77,7 +77,8 @@ impl MetadataValue {
         }))
     }
 
-    /// Parses the items of a list, after its opening bracket. Numbers are not left to a parser of JSON, which rounds floats.
+    /// Parses the items of a list, after its opening bracket. Numbers are not left to a parser of JSON, which rounds
+    /// floats.
     fn parse_list(text: &str) -> Result<Vec<MetadataValue>, String> {
         let text = text.trim_end().strip_suffix(']').ok_or("expected a list in JSON, found no `]` at its end")?;
         let (mut items, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);

@@ -1,5 +1,5 @@
-//! Finds copies that change nothing: calls that only move elements, to the positions that they have already. Chains of such calls, as a
-//! transposition of a transposed tensor, count as one.
+//! Finds copies that change nothing: calls that only move elements, to the positions that they have already. Chains of
+//! such calls, as a transposition of a transposed tensor, count as one.
 
 use super::rewrite::{Context, Rewrite};
 use pte_analysis::inference::{Inference, stated};

@@ -70,8 +70,8 @@ pub fn find(context: &Context<'_>) -> Rewrite {
     rewrite
 }
 
-/// Returns what a call at a step reads of a value. Lists that are items of lists, which only malformed programs have, are compared by
-/// index.
+/// Returns what a call at a step reads of a value. Lists that are items of lists, which only malformed programs have,
+/// are compared by index.
 fn operand(context: &Context<'_>, replaced: &HashMap<usize, usize>, value: usize, step: u32, is_item: bool) -> Operand {
     let value = replaced.get(&value).copied().unwrap_or(value);
     let as_value = || Operand::Value { value, writes: context.version(value, step) };

@@ -1,8 +1,8 @@
 //! Folding: calls whose arguments are constants become constants, with the bytes that their kernels write.
 //!
-//! `candidates.rs` finds and evaluates the calls in `method.rs`, `contents.rs` has their results, `growth.rs` decides by the size of the file
-//! which calls are folded, `order.rs` requires that all reads of a result are after the call on all paths. What an operator computes is its evaluation
-//! (`pte_operators::evaluation`).
+//! `candidates.rs` finds and evaluates the calls in `method.rs`, `contents.rs` has their results, `growth.rs` decides
+//! by the size of the file which calls are folded, `order.rs` requires that all reads of a result are after the call on
+//! all paths. What an operator computes is its evaluation (`pte_operators::evaluation`).
 
 mod candidates;
 mod contents;
@@ -22,7 +22,8 @@ use pte_model::program::{EValue, Memory, Program, TensorData, TensorShapeDynamis
 /// Options of [`fold`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FoldOptions {
-    /// Number of bytes by which the file may grow. By default, the constants that are no longer needed pay for new ones.
+    /// Number of bytes by which the file may grow. By default, the constants that are no longer needed pay for new
+    /// ones.
     pub max_growth: u64,
 }
 

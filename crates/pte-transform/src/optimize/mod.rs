@@ -1,5 +1,5 @@
-//! Optimizes programs: the outputs stay the same, with fewer instructions and less memory. A method is changed only where that is certain;
-//! what a pass does not understand stays.
+//! Optimizes programs: the outputs stay the same, with fewer instructions and less memory. A method is changed only
+//! where that is certain; what a pass does not understand stays.
 //!
 //! Memory is planned by `pte-emit`, which also decides whether the changes of a method are kept.
 
@@ -82,10 +82,11 @@ impl Simplified {
     }
 }
 
-/// Removes copies that change nothing and calls that repeat earlier ones, from the methods whose flag is set, and what has no effect,
-/// from all.
+/// Removes copies that change nothing and calls that repeat earlier ones, from the methods whose flag is set, and what
+/// has no effect, from all.
 ///
-/// The memory of tensors must be requested, not stated at offsets: copies and calls of methods with explicit offsets stay.
+/// The memory of tensors must be requested, not stated at offsets: copies and calls of methods with explicit offsets
+/// stay.
 pub fn simplify(program: &mut Program, methods: &[bool], options: SimplifyOptions) -> Simplified {
     let mut progress = Progress::new(program, methods);
     for _ in 0..ROUNDS {

@@ -1,8 +1,8 @@
 //! Reorders the instructions of a method if the maximum number of bytes that are alive at once becomes smaller.
 //!
 //! Instructions move only between jumps and the destinations of jumps, and only if each one still reads what it read
-//! before: values are written and read in the same order, and calls with unknown effects stay in their order. Indices of
-//! values do not change. `blocks.rs` finds the dependencies, `schedule.rs` searches for the orders.
+//! before: values are written and read in the same order, and calls with unknown effects stay in their order. Indices
+//! of values do not change. `blocks.rs` finds the dependencies, `schedule.rs` searches for the orders.
 
 mod blocks;
 mod schedule;

@@ -1,4 +1,5 @@
-//! Changes of a method that are applied together: removed instructions, values that replace others, and values that become views.
+//! Changes of a method that are applied together: removed instructions, values that replace others, and values that
+//! become views.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +20,8 @@ pub struct Context<'p> {
     blocks: Vec<usize>,
     /// By value: last step that uses its memory.
     last: Vec<Option<(u32, u32)>>,
-    /// By value: a move, or a call that returns its argument, gives it or a value of its memory the memory of another one, so that its
-    /// content is not in the place that is planned for it.
+    /// By value: a move, or a call that returns its argument, gives it or a value of its memory the memory of another
+    /// one, so that its content is not in the place that is planned for it.
     is_replaced: Vec<bool>,
     /// By value: another one is a view of it.
     is_base: Vec<bool>,
@@ -43,8 +44,8 @@ pub struct Rewrite {
 }
 
 impl<'p> Context<'p> {
-    /// Returns the context of a method; `None` if the passes leave it alone: it has too many accesses, or tensors at explicit offsets,
-    /// which other tensors may overlap.
+    /// Returns the context of a method; `None` if the passes leave it alone: it has too many accesses, or tensors at
+    /// explicit offsets, which other tensors may overlap.
     pub fn new(method: &'p Method<'p>) -> Option<Context<'p>> {
         let plan = method.plan;
         if plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::At { .. })) {
@@ -81,8 +82,8 @@ impl<'p> Context<'p> {
         self.blocks.is_empty() || self.blocks.get(first as usize) == self.blocks.get(last as usize)
     }
 
-    /// Returns true if a value is only written by `step`, which is its first use, and is neither an input nor state: nothing else sees
-    /// its memory.
+    /// Returns true if a value is only written by `step`, which is its first use, and is neither an input nor state:
+    /// nothing else sees its memory.
     fn is_own_result(&self, value: usize, step: u32) -> bool {
         let is_plain = match &self.method.plan.values()[value] {
             EValue::Tensor(tensor) => {
@@ -106,8 +107,8 @@ impl<'p> Context<'p> {
             && self.last[value].is_some_and(|(first, _)| first == step)
     }
 
-    /// Returns true if `source`, which had the content of `result` at `since` (a step that read it), still has it at all uses of
-    /// `result`, the result of `step`.
+    /// Returns true if `source`, which had the content of `result` at `since` (a step that read it), still has it at
+    /// all uses of `result`, the result of `step`.
     fn keeps_content(&self, source: usize, since: u32, result: usize, step: u32) -> bool {
         let Some((_, last)) = self.last[result] else { return false };
         !self.storage.share(source, result)

@@ -3,9 +3,9 @@
 use pte_analysis::operators::{MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
-/// Makes state tensors whose first use replaces all of their content tensors like any other. A binary file does not tell the two apart: read
-/// again, the program would be planned with the latter. Methods with jumps and moves stay, and so does state that has a name, is shared or is
-/// viewed.
+/// Makes state tensors whose first use replaces all of their content tensors like any other. A binary file does not
+/// tell the two apart: read again, the program would be planned with the latter. Methods with jumps and moves stay, and
+/// so does state that has a name, is shared or is viewed.
 pub fn release_state(plan: &mut ExecutionPlan, operators: &MethodOperators) {
     let is_call = |instruction: &Instruction| {
         matches!(instruction, Instruction::KernelCall { .. } | Instruction::DelegateCall { .. })

@@ -133,8 +133,8 @@ pub(super) enum Target {
 }
 
 impl WeightChanges {
-    /// Returns all reasons why the weights cannot be set: mismatches, rules without effect, nothing to set; unless `partial`, constants
-    /// without a source, and tensors of the source that set nothing.
+    /// Returns all reasons why the weights cannot be set: mismatches, rules without effect, nothing to set; unless
+    /// `partial`, constants without a source, and tensors of the source that set nothing.
     pub fn problems(&self, partial: bool) -> Vec<String> {
         let mut problems: Vec<String> = self.mismatches.iter().map(WeightMismatch::message).collect();
         problems
@@ -169,7 +169,8 @@ impl WeightMismatch {
 }
 
 impl UnsetWeight {
-    /// Returns the names in [`UnsetWeight::ambiguous`] for messages; one is there twice if its transposition has the same bytes.
+    /// Returns the names in [`UnsetWeight::ambiguous`] for messages; one is there twice if its transposition has the
+    /// same bytes.
     fn candidates(&self) -> String {
         match &self.ambiguous[..] {
             [one, other, ..] if one == other => format!("`{}` and of its transposition", clipped(one)),

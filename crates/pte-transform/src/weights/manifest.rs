@@ -1,5 +1,5 @@
-//! Manifest of a program: a hash for each tensor, key of named data and payload, independent of their placement in files. [`compare`] finds
-//! what differs from it.
+//! Manifest of a program: a hash for each tensor, key of named data and payload, independent of their placement in
+//! files. [`compare`] finds what differs from it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -49,7 +49,8 @@ pub struct ManifestEntry {
     pub kind: ManifestKind,
     /// Name or key; of a payload, method and delegate.
     pub name: String,
-    /// True if the name is part of the file. Other names follow from the uses of a value; `verify` also finds such a tensor by its hash.
+    /// True if the name is part of the file. Other names follow from the uses of a value; `verify` also finds such a
+    /// tensor by its hash.
     pub is_stored_name: bool,
     /// Element type; `None` for data without one.
     #[serde(rename = "type")]
@@ -241,7 +242,8 @@ fn content(entry: &ManifestEntry) -> Content<'_> {
     (*kind, scalar_type.as_deref(), sizes.as_deref(), dim_order.as_deref(), *bytes, sha256)
 }
 
-/// Compares a manifest with that of a file. A tensor without a stored name on either side is equal to one of the same content.
+/// Compares a manifest with that of a file. A tensor without a stored name on either side is equal to one of the same
+/// content.
 pub fn compare(expected: &Manifest, found: &Manifest) -> Vec<ManifestDifference> {
     let mut by_name: BTreeMap<(ManifestKind, &str), Sides<'_>> = BTreeMap::new();
     for entry in &expected.entries {

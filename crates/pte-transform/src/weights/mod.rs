@@ -1,5 +1,6 @@
-//! Weights of a program and of its `.ptd` files by name: constants, initial states, named data of delegates, entries of `.ptd` files. [`list`]
-//! lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them with a released list.
+//! Weights of a program and of its `.ptd` files by name: constants, initial states, named data of delegates, entries of
+//! `.ptd` files. [`list`] lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them
+//! with a released list.
 
 pub mod changes;
 pub mod manifest;
@@ -409,8 +410,8 @@ impl KeyUsers {
     }
 }
 
-/// Hashes the data of the rows, each blob once, in parallel. Data that overlap others in a malformed file could otherwise be hashed once per
-/// tensor: as many bytes are hashed as the files have, twice.
+/// Hashes the data of the rows, each blob once, in parallel. Data that overlap others in a malformed file could
+/// otherwise be hashed once per tensor: as many bytes are hashed as the files have, twice.
 fn hash(rows: &mut [Row]) -> io::Result<()> {
     let mut distinct: IndexMap<(Stored, u64), Vec<usize>> = IndexMap::new();
     for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.data.is_some()) {

@@ -1,8 +1,8 @@
-//! Sets constants in the graphs of XNNPACK delegates by name (`payload replace --weights`): float32 and float16, whose layout is that of a
-//! tensor, and filters of convolutions, whose channels are last.
+//! Sets constants in the graphs of XNNPACK delegates by name (`payload replace --weights`): float32 and float16, whose
+//! layout is that of a tensor, and filters of convolutions, whose channels are last.
 //!
-//! A constant has the name of its key, or else of the value of the graph, as `payload show` prints it. Named data get new keys, because the
-//! key is a hash of the data: XNNPACK's cache of packed weights finds them by key.
+//! A constant has the name of its key, or else of the value of the graph, as `payload show` prints it. Named data get
+//! new keys, because the key is a hash of the data: XNNPACK's cache of packed weights finds them by key.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,11 +20,12 @@ use pte_xnnpack::encode;
 use pte_xnnpack::model::{Graph, NodeOperation};
 use pte_xnnpack::schema::{Operation, conv};
 
-/// Dimensions of the filter of a convolution in XNNPACK (out, height, width, in), by those of torch (out, in, height, width).
+/// Dimensions of the filter of a convolution in XNNPACK (out, height, width, in), by those of torch (out, in, height,
+/// width).
 const CHANNELS_LAST: [u8; 4] = [0, 2, 3, 1];
 
-/// Sets constants of a graph. `names` are the names of its values. Returns what fits and what does not, and the changed payload with its
-/// named data.
+/// Sets constants of a graph. `names` are the names of its values. Returns what fits and what does not, and the changed
+/// payload with its named data.
 ///
 /// # Errors
 /// Data that cannot be read, or a graph that cannot be encoded.

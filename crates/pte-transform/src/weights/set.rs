@@ -1,9 +1,10 @@
 //! Replaces the bytes of constants by those of tensors with the same names (`weights set`).
 //!
-//! [`find`] assigns sources to constants and reports everything that does not fit; [`apply`] replaces the data. Bytes are read when the
-//! files are written.
+//! [`find`] assigns sources to constants and reports everything that does not fit; [`apply`] replaces the data. Bytes
+//! are read when the files are written.
 //!
-//! Constants that share data are set one by one: one whose name has no source keeps its bytes, even if another with the same data is set.
+//! Constants that share data are set one by one: one whose name has no source keeps its bytes, even if another with the
+//! same data is set.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -44,13 +45,14 @@ pub struct SetSubject<'s> {
 pub struct SetRequest<'r> {
     /// Names of constants to names in the source.
     pub map: &'r NameMap,
-    /// Returns the names in the source that a constant with this layout and these data can have, if no rule of `map` applies.
+    /// Returns the names in the source that a constant with this layout and these data can have, if no rule of `map`
+    /// applies.
     pub found: &'r dyn Fn(&TensorLayout, &Blob) -> Vec<FoundName>,
 }
 
 impl SetRequest<'_> {
-    /// Returns the tensor of the source that a constant with these names, layout and data is set to. Tensors of other names with the same
-    /// bytes, before and after, are used with it.
+    /// Returns the tensor of the source that a constant with these names, layout and data is set to. Tensors of other
+    /// names with the same bytes, before and after, are used with it.
     ///
     /// # Errors
     /// The names of the source that it can have, if there are several; empty if there is none.
@@ -341,8 +343,8 @@ fn report_rest(
         .collect();
 }
 
-/// Returns, for constants without a source by their index, the name of one with the same data that is set. Data that cannot be read are not
-/// compared.
+/// Returns, for constants without a source by their index, the name of one with the same data that is set. Data that
+/// cannot be read are not compared.
 fn shared_with<'c>(
     subjects: &[SetSubject<'_>],
     set: &[WeightAssignment],
@@ -361,8 +363,8 @@ fn shared_with<'c>(
     shared.filter(|(_, same)| *same < first_unset).map(|(at, same)| (at, all[same].name.as_str())).collect()
 }
 
-/// Returns the name that is nearest to the unknown name with this number. Names are compared with each other: only the first unknown ones
-/// have suggestions, and only short names are suggested.
+/// Returns the name that is nearest to the unknown name with this number. Names are compared with each other: only the
+/// first unknown ones have suggestions, and only short names are suggested.
 pub(super) fn suggestion<'n>(number: usize, unknown: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     const MAX_UNKNOWN: usize = 20;
     const MAX_NAMES: usize = 10_000;
@@ -373,8 +375,8 @@ pub(super) fn suggestion<'n>(number: usize, unknown: &str, names: impl Iterator<
     nearest(unknown, names.take(MAX_NAMES).filter(|name| name.len() <= MAX_LENGTH)).map(str::to_owned)
 }
 
-/// Replaces the data of the program with index `file` as [`find`] reports. Views of a constant that is set, which have no source of their
-/// own, follow it.
+/// Replaces the data of the program with index `file` as [`find`] reports. Views of a constant that is set, which have
+/// no source of their own, follow it.
 pub fn apply(program: &mut Program, file: usize, changes: &WeightChanges) {
     let mut new: HashMap<(usize, bool, DimOrder, u32), BlobId> = HashMap::new();
     let mut replaced: HashMap<(usize, BlobId), BlobId> = HashMap::new();

@@ -19,7 +19,8 @@ pub struct SourceTensor {
     pub data: Blob,
 }
 
-/// Reads the tensors of a `.safetensors` or `.ptd`, or the array of an `.npy`, whose name is that of the file without extension.
+/// Reads the tensors of a `.safetensors` or `.ptd`, or the array of an `.npy`, whose name is that of the file without
+/// extension.
 ///
 /// # Errors
 /// The file cannot be read, is malformed or of another format, or has no tensors.

@@ -1,5 +1,5 @@
-//! Checks the constants of a graph, in the payload or in named data: their sizes, and the numbers of scales, of which XNNPACK refuses some,
-//! whether they are in the graph or in a constant.
+//! Checks the constants of a graph, in the payload or in named data: their sizes, and the numbers of scales, of which
+//! XNNPACK refuses some, whether they are in the graph or in a constant.
 
 use std::io;
 
@@ -36,8 +36,8 @@ impl ScaleBudget {
 }
 
 impl CheckedGraph {
-    /// Returns the first constant that is missing or too small, otherwise the first scales that XNNPACK refuses. `named` returns the named data
-    /// with a key.
+    /// Returns the first constant that is missing or too small, otherwise the first scales that XNNPACK refuses.
+    /// `named` returns the named data with a key.
     pub fn data_finding<'p>(
         &self,
         read: &ReadGraph,

@@ -1,4 +1,5 @@
-//! Checks the consistency of a graph: ids of values, element types, quantization, sizes, constants. `pte-check` reports the findings.
+//! Checks the consistency of a graph: ids of values, element types, quantization, sizes, constants. `pte-check` reports
+//! the findings.
 //!
 //! The backend does not check the ids of values, and XNNPACK derives the number of weights that it reads from the
 //! fields of an operation, whatever the size of the filter. Operations that XNNPACK itself rejects are not checked.
@@ -747,7 +748,8 @@ impl<'g> Checker<'g> {
     }
 }
 
-/// Returns the part after `count` items of a list; the whole graph after none, because the list itself may be malformed.
+/// Returns the part after `count` items of a list; the whole graph after none, because the list itself may be
+/// malformed.
 fn after(count: usize, part: fn(usize) -> GraphPart) -> GraphPart {
     if count == 0 { GraphPart::Whole } else { part(count) }
 }

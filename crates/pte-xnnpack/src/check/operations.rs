@@ -2,16 +2,17 @@
 //! kernels for these types only. Not all of its operations check them, and it may read scales that a value of another
 //! type does not have.
 //!
-//! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime does not execute is an
-//! error of the table, and so is a combination without a row that it does execute.
+//! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime
+//! does not execute is an error of the table, and so is a combination without a row that it does execute.
 
 use crate::schema::{Datatype, KEEP_DIMS, Operation, SAME_PADDING, TRANSPOSED};
 
 /// Constraints of an operation.
 pub(super) struct OperationRow {
     pub operation: Operation,
-    /// Names of the types of operands, in the order of [`Operation::operands`]: rows with `;` between them, in each the alternatives for each
-    /// operand. A type with `*` is that of all operands. Absent operands are not compared. Empty if the runtime has no such operation.
+    /// Names of the types of operands, in the order of [`Operation::operands`]: rows with `;` between them, in each the
+    /// alternatives for each operand. A type with `*` is that of all operands. Absent operands are not compared. Empty
+    /// if the runtime has no such operation.
     types: &'static str,
     /// Flags that the operation defines.
     pub flags: u32,
@@ -21,7 +22,8 @@ pub(super) struct OperationRow {
     pub channels: &'static [ChannelDim],
     /// Valid range of scale of the input * scale of the weights / scale of the output, if all are quantized.
     pub requantization: Option<Requantization>,
-    /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants when the call runs.
+    /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants
+    /// when the call runs.
     pub packed: &'static [&'static str],
     /// The operation moves elements without quantizing them again: all operands have the same scale.
     pub moves: bool,

@@ -1,5 +1,6 @@
-//! The graph that XNNPACK executes: the operations of a payload as ExecuTorch defines them. [`super::rewrite`] changes them as XNNPACK does. What
-//! an operation needs is computed in [`super::operators`]; nothing here is a size in memory except that of a value.
+//! The graph that XNNPACK executes: the operations of a payload as ExecuTorch defines them. [`super::rewrite`] changes
+//! them as XNNPACK does. What an operation needs is computed in [`super::operators`]; nothing here is a size in memory
+//! except that of a value.
 
 use std::collections::HashMap;
 

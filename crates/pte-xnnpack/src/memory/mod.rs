@@ -1,7 +1,9 @@
-//! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` and `rewrite` have the graph that XNNPACK
-//! executes, `operators` what each operation takes, `planner` the workspace. No data of constants are read.
+//! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` and
+//! `rewrite` have the graph that XNNPACK executes, `operators` what each operation takes, `planner` the workspace. No
+//! data of constants are read.
 //!
-//! It follows ExecuTorch 1.5.1 with its defaults: all delegates of a process share one workspace, and packed weights are not shared.
+//! It follows ExecuTorch 1.5.1 with its defaults: all delegates of a process share one workspace, and packed weights
+//! are not shared.
 
 mod lower;
 mod operators;
@@ -23,7 +25,8 @@ use pte_model::diagnostics::counted;
 use pte_payload::description::DescribeError;
 use pte_payload::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 
-/// Largest number of values in a workspace: planning takes the square of it. A language model of 32 layers has some 1,500.
+/// Largest number of values in a workspace: planning takes the square of it. A language model of 32 layers has some
+/// 1,500.
 const MAX_PLANNED: usize = 1 << 12;
 
 /// Number of additional rows for which XNNPACK keeps scales.

@@ -1,5 +1,5 @@
-//! The memory that one operation of XNNPACK takes: objects, packed weights, buffers of pointers, and memory while it runs. The rules are those
-//! of the commit in ExecuTorch 1.5.1; all sums saturate.
+//! The memory that one operation of XNNPACK takes: objects, packed weights, buffers of pointers, and memory while it
+//! runs. The rules are those of the commit in ExecuTorch 1.5.1; all sums saturate.
 
 use super::lower::{Lowered, LoweredNode, LoweredValue, Storage};
 use super::structures::{self, Structures};
@@ -239,7 +239,8 @@ impl<'l> Operators<'l> {
         Weights { product, tile, elements: 1, groups: 1, inputs, outputs, scale_group, extra }
     }
 
-    /// Memory for the first matrix of a product that quantizes it: all rows, which is what few threads and large matrices need.
+    /// Memory for the first matrix of a product that quantizes it: all rows, which is what few threads and large
+    /// matrices need.
     fn left(&self, node: &LoweredNode<'_>, weights: Weights, rows: u64) -> u64 {
         if !node.quantizes {
             return 0;
@@ -444,7 +445,8 @@ impl<'l> Operators<'l> {
     }
 }
 
-/// Returns the number of pointers to pixels for windows of `elements` pixels: those of neighbouring windows in a row share columns.
+/// Returns the number of pointers to pixels for windows of `elements` pixels: those of neighbouring windows in a row
+/// share columns.
 fn window_pointers(elements: u64, kernel_height: u64, step: u64, [height, width]: [u64; 2]) -> u64 {
     let row = sum(&[elements, product(&[width.saturating_sub(1), step, kernel_height])]);
     row.saturating_mul(height)

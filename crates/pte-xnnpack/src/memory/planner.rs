@@ -1,5 +1,5 @@
-//! The memory planner of XNNPACK: places the values of a graph in one workspace. The largest value first, each in the smallest gap that fits
-//! it among those values that live at the same time. It knows sizes and times only.
+//! The memory planner of XNNPACK: places the values of a graph in one workspace. The largest value first, each in the
+//! smallest gap that fits it among those values that live at the same time. It knows sizes and times only.
 
 /// A value, or the memory that an operation needs while it runs.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,8 @@ struct Placed {
     nodes: (usize, usize),
 }
 
-/// Returns the size of the workspace in bytes, without the bytes that are added at its end. It saturates. The work is quadratic in the number of values.
+/// Returns the size of the workspace in bytes, without the bytes that are added at its end. It saturates. The work is
+/// quadratic in the number of values.
 pub fn workspace(usages: &[Usage]) -> u64 {
     let mut sorted: Vec<Usage> = usages.iter().copied().filter(|usage| usage.bytes > 0).collect();
     sorted.sort_by_key(|usage| std::cmp::Reverse(usage.bytes));

@@ -1,5 +1,5 @@
-//! The rewrites of XNNPACK that change the memory of a graph, in its order: operations are merged, replaced and removed. Rewrites that leave the
-//! memory as it is are left out.
+//! The rewrites of XNNPACK that change the memory of a graph, in its order: operations are merged, replaced and
+//! removed. Rewrites that leave the memory as it is are left out.
 
 use smallvec::SmallVec;
 
@@ -154,8 +154,8 @@ impl Lowered<'_> {
         }
     }
 
-    /// Merges bounds into the operations that apply them, consecutive changes of shape, and transpositions of second matrices; removes
-    /// changes of shape that change nothing.
+    /// Merges bounds into the operations that apply them, consecutive changes of shape, and transpositions of second
+    /// matrices; removes changes of shape that change nothing.
     fn simplify(&mut self) {
         let mut uses = Uses::of(self);
         // Replacement of each value. Operations come after those whose results they read.

@@ -1,5 +1,5 @@
-//! Sizes of the objects that XNNPACK and the backend of ExecuTorch 1.5.1 create for a graph and its operations, by processor. They were
-//! measured with compilers for 64-bit x86, 64-bit Arm and 32-bit Arm, from the headers of XNNPACK.
+//! Sizes of the objects that XNNPACK and the backend of ExecuTorch 1.5.1 create for a graph and its operations, by
+//! processor. They were measured with compilers for 64-bit x86, 64-bit Arm and 32-bit Arm, from the headers of XNNPACK.
 
 use super::tiles::column;
 use pte_payload::memory::Processor;
@@ -63,7 +63,8 @@ const X86: Structures = Structures {
     owner: 40,
 };
 
-// Microkernels may differ between the cores of an Arm processor, and have more rows in a build with matrix extensions, such as that on PyPI.
+// Microkernels may differ between the cores of an Arm processor, and have more rows in a build with matrix extensions,
+// such as that on PyPI.
 const ARM64: Structures = Structures { gemm_kernels: 1568, gemm: 704, igemm_kernels: 1544, igemm: 424, ..X86 };
 
 const ARM32: Structures = Structures {

@@ -1,5 +1,5 @@
-//! Sizes of the tiles that XNNPACK packs weights into, by processor: a table of the microkernels that it selects, as of the commit in
-//! ExecuTorch 1.5.1. The sizes that follow are computed in [`super::operators`].
+//! Sizes of the tiles that XNNPACK packs weights into, by processor: a table of the microkernels that it selects, as of
+//! the commit in ExecuTorch 1.5.1. The sizes that follow are computed in [`super::operators`].
 
 use pte_payload::memory::Processor;
 
@@ -100,8 +100,8 @@ pub fn of(product: Product, processor: Processor) -> Tile {
     row.1[column(processor)]
 }
 
-/// Returns the tile of a depthwise convolution with a kernel of this many elements; `None` if XNNPACK has none, and treats it as other
-/// convolutions. `per_channel` says that there is a scale for each channel.
+/// Returns the tile of a depthwise convolution with a kernel of this many elements; `None` if XNNPACK has none, and
+/// treats it as other convolutions. `per_channel` says that there is a scale for each channel.
 pub fn depthwise(product: Product, per_channel: bool, elements: u64, processor: Processor) -> Option<DepthwiseTile> {
     let (sizes, channels) = match product {
         Product::F32 | Product::F32Narrow | Product::F32Convolution => DEPTHWISE_F32,
@@ -122,7 +122,8 @@ pub fn is_narrow(wide: Tile, narrow: Tile, channels: u64) -> bool {
     wide.columns > channels || (of_narrow < of_wide && of_wide.saturating_mul(100) > channels)
 }
 
-/// Returns the number of rows that XNNPACK selects for a convolution with this many output pixels: the exact number, or the cheapest one.
+/// Returns the number of rows that XNNPACK selects for a convolution with this many output pixels: the exact number, or
+/// the cheapest one.
 pub fn rows(tile: Tile, pixels: u64) -> u64 {
     if tile.rows.contains(&pixels) {
         return pixels;

@@ -1,9 +1,11 @@
-//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
-//! [`verify`] reports every defect, [`walk`] lists every object; [`mod@write`] has the parts of writers. [`fields`] finds
-//! the fields of a table, and what the tags of its unions select, for those that traverse tables by the schema.
+//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single
+//! fields, [`verify`] reports every defect, [`walk`] lists every object; [`mod@write`] has the parts of writers.
+//! [`fields`] finds the fields of a table, and what the tags of its unions select, for those that traverse tables by
+//! the schema.
 //!
-//! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
-//! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
+//! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is
+//! trusted, no access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share
+//! the same bytes many times.
 
 pub mod read;
 pub mod unknown;
@@ -34,7 +36,8 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_le_bytes)
 }
 
-/// Returns the target of the relative offset at `at`; `None` for an offset of zero and for a target with fewer than four bytes.
+/// Returns the target of the relative offset at `at`; `None` for an offset of zero and for a target with fewer than
+/// four bytes.
 #[inline(always)]
 pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
     let offset = u32_at(bytes, at)? as usize;
@@ -118,8 +121,8 @@ impl TableField {
     }
 }
 
-/// Returns the fields of the schema that the table at an offset has, by the entries of its vtable. Every traversal takes
-/// fields and tags of unions from here.
+/// Returns the fields of the schema that the table at an offset has, by the entries of its vtable. Every traversal
+/// takes fields and tags of unions from here.
 #[inline(always)]
 pub fn fields<'b>(
     bytes: &'b [u8],

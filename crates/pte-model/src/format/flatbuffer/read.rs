@@ -38,8 +38,8 @@ impl From<Box<ReadError>> for io::Error {
     }
 }
 
-/// Result of reading. The error is boxed because results are moved for every field of every table: an unboxed one costs a third of
-/// the reading time.
+/// Result of reading. The error is boxed because results are moved for every field of every table: an unboxed one costs
+/// a third of the reading time.
 pub type Result<T> = std::result::Result<T, Box<ReadError>>;
 
 /// The bytes of a FlatBuffer.
@@ -71,7 +71,8 @@ impl<'a> Buffer<'a> {
         self.budget.spent()
     }
 
-    /// Returns true if a table that was read has slots beyond its schema, which may be absent fields, or a member of a union is unknown.
+    /// Returns true if a table that was read has slots beyond its schema, which may be absent fields, or a member of a
+    /// union is unknown.
     pub fn is_newer(&self) -> bool {
         self.is_newer.get()
     }
@@ -525,8 +526,8 @@ impl<'b, 'a> TableRef<'b, 'a> {
         Ok(present.and_then(|position| u16::try_from(known + position).ok()))
     }
 
-    /// Returns the end of the table, and the fields beyond the schema that are present. Their sizes are those of numbers, up to the next field
-    /// or the end of the table, which includes padding.
+    /// Returns the end of the table, and the fields beyond the schema that are present. Their sizes are those of
+    /// numbers, up to the next field or the end of the table, which includes padding.
     ///
     /// # Errors
     /// A field outside of the table, a table outside of the buffer, and those of [`TableRef::beyond_schema`].

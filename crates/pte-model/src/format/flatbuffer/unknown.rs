@@ -1,10 +1,11 @@
-//! Finds the parts of a FlatBuffer that its slot tables do not have: unknown fields of tables, unknown members of unions, and the
-//! objects that they refer to.
+//! Finds the parts of a FlatBuffer that its slot tables do not have: unknown fields of tables, unknown members of
+//! unions, and the objects that they refer to.
 //!
-//! The type of an unknown field is not in the file. What is known is which bytes no table of the schema refers to, and a writer leaves
-//! none of those but padding. A word is an offset if it leads to such bytes, and these are a string or a table in all respects, or at least
-//! may be a vector. The object has the bytes up to the next one. If a word has two meanings, or bytes remain without a reference, the parts
-//! are [fixed](UnknownParts::is_fixed): they can be written where they are, but not be moved.
+//! The type of an unknown field is not in the file. What is known is which bytes no table of the schema refers to, and
+//! a writer leaves none of those but padding. A word is an offset if it leads to such bytes, and these are a string or
+//! a table in all respects, or at least may be a vector. The object has the bytes up to the next one. If a word has two
+//! meanings, or bytes remain without a reference, the parts are [fixed](UnknownParts::is_fixed): they can be written
+//! where they are, but not be moved.
 //!
 //! Work and memory are bounded by the size of the file.
 
@@ -21,8 +22,8 @@ const OBJECT_COST: u64 = 64;
 /// Maximum size in bytes of padding between two objects: that of the largest alignment, without one.
 const MAX_PADDING: usize = 15;
 
-/// Finds the unknown parts of a FlatBuffer whose first `head` bytes are the file's preamble and header. `None` if tables share so many bytes
-/// that keeping those of each would need several times the size of the file.
+/// Finds the unknown parts of a FlatBuffer whose first `head` bytes are the file's preamble and header. `None` if
+/// tables share so many bytes that keeping those of each would need several times the size of the file.
 pub fn find(bytes: &[u8], root: &'static TableSchema, head: usize) -> Option<UnknownParts> {
     find_in(bytes, &Objects::find(bytes, root), head)
 }
@@ -77,7 +78,8 @@ struct FoundTable {
     table: Image,
 }
 
-/// Returns the slots of a table whose content the schema does not have: those beyond its fields, and the values of unions with an unknown tag.
+/// Returns the slots of a table whose content the schema does not have: those beyond its fields, and the values of
+/// unions with an unknown tag.
 fn unknown_slots(bytes: &[u8], at: usize, vtable: &Vtable, schema: &'static TableSchema) -> Vec<u16> {
     let entries = vtable.entries(bytes);
     let beyond = entries.iter().enumerate().skip(schema.fields.len()).filter(|(_, entry)| **entry != [0, 0]);

@@ -1,7 +1,7 @@
 //! Lists every object of a FlatBuffer that is reachable by the slot tables: vtables, tables, vectors, strings.
 //!
-//! Each object is listed once, with the number of references to it. The walk reports no defects: an object that does not fit the
-//! bytes is marked. The recursion depth is bounded by the schema, the work by the file's size.
+//! Each object is listed once, with the number of references to it. The walk reports no defects: an object that does
+//! not fit the bytes is marked. The recursion depth is bounded by the schema, the work by the file's size.
 
 use super::{Budget, ObjectKind, Vtable, fields, follow, u32_at};
 use crate::format::TableSchema;
@@ -9,8 +9,8 @@ use crate::format::TableSchema;
 /// Parent of the root table.
 pub const NONE: u32 = u32::MAX;
 
-/// Cost of a new object. A FlatBuffer without overlaps spends at most six per byte: an object and the offset to it take at least eight
-/// bytes.
+/// Cost of a new object. A FlatBuffer without overlaps spends at most six per byte: an object and the offset to it take
+/// at least eight bytes.
 const OBJECT_COST: u64 = 32;
 
 /// Assumed size in bytes of a table without a readable vtable: larger than any table of the schemas.
@@ -311,7 +311,8 @@ mod tests {
     fn the_walk_of_many_references_to_the_same_bytes_is_abandoned() {
         let normal = Objects::find(&list(1000), &FRAME_LIST).list;
         assert!(normal.iter().all(|object| !object.abandoned));
-        // Words of 400, each the length of a vector, an item of others, and the head of a table: 400 vectors of 400 items.
+        // Words of 400, each the length of a vector, an item of others, and the head of a table: 400 vectors of 400
+        // items.
         let rest = [400u32; 3000].map(u32::to_le_bytes).concat();
         let found = Objects::find(&buffer(&[0, 0, 0, 4], &400u32.to_le_bytes(), &rest), &CHAIN).list;
         assert!(found[0].abandoned);

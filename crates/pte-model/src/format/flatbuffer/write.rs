@@ -1,4 +1,5 @@
-//! Parts of FlatBuffer writers, on top of the `flatbuffers` crate: values of fields, the order of slots, vectors with an alignment.
+//! Parts of FlatBuffer writers, on top of the `flatbuffers` crate: values of fields, the order of slots, vectors with
+//! an alignment.
 //!
 //! The writer of ExecuTorch files is in `pte-emit`, that of XNNPACK graphs in `pte-xnnpack`.
 
@@ -180,7 +181,8 @@ struct ByteBlock<'a>(&'a [u8; BLOCK]);
 
 const BLOCK: usize = 256;
 
-// The crate declares `Push::push` unsafe because it may be called on any `dst`; ours only copy slices of checked length.
+// The crate declares `Push::push` unsafe because it may be called on any `dst`; ours only copy slices of checked
+// length.
 #[allow(unsafe_code)]
 impl<const ALIGNMENT: usize> Push for Aligned<ALIGNMENT> {
     type Output = u8;

@@ -10,8 +10,8 @@ use crate::kinds::ResultKinds;
 use crate::release::Row;
 use crate::temporary;
 
-/// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
-/// element.
+/// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one
+/// type, element by element.
 const COMPLEX_DIVISION: &[Constraint] = &[
     Constraint::ComplexSizes { argument: 1, other: 0 },
     Constraint::same_complex(1, 0),

@@ -1,7 +1,7 @@
 //! ExecuTorch 1.5.1.
 //!
-//! `operators.table` and `libraries.table` are written by `tools/operators.py`, `types.table` and `sharing.table` are measured in the real
-//! runtime; their first lines, or the tool, say how. The rows are written by hand.
+//! `operators.table` and `libraries.table` are written by `tools/operators.py`, `types.table` and `sharing.table` are
+//! measured in the real runtime; their first lines, or the tool, say how. The rows are written by hand.
 
 mod aten;
 mod libraries;

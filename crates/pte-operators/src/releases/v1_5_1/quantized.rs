@@ -5,8 +5,8 @@ use crate::inference::constraints::Constraint;
 use crate::inference::{matmul, quantized};
 use crate::release::Row;
 
-/// An embedding with quantized weights, of which `packed` are in an element. The arguments are weight, scales, zero points, quant_min and
-/// quant_max; the out is at the position `out`.
+/// An embedding with quantized weights, of which `packed` are in an element. The arguments are weight, scales, zero
+/// points, quant_min and quant_max; the out is at the position `out`.
 const fn embedding_constraints(out: usize, packed: i64) -> [Constraint; 7] {
     [
         Constraint::rank(0, 2),

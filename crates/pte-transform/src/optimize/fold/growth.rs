@@ -1,5 +1,5 @@
-//! Decides which calls are folded: groups of calls that share constants are folded as far as the file does not grow by more
-//! than a limit.
+//! Decides which calls are folded: groups of calls that share constants are folded as far as the file does not grow by
+//! more than a limit.
 
 use std::collections::HashMap;
 
@@ -89,8 +89,8 @@ impl Ledger {
         i64::try_from(total).unwrap_or(i64::MAX)
     }
 
-    /// Takes calls back until a group grows less by `excess`: at first those whose results are larger than their arguments,
-    /// then all from the last one on. Returns the change of the growth.
+    /// Takes calls back until a group grows less by `excess`: at first those whose results are larger than their
+    /// arguments, then all from the last one on. Returns the change of the growth.
     fn trim(&mut self, candidates: &Candidates, group: &[usize], excess: i128) -> i128 {
         let mut change = 0;
         for &call in group.iter().rev() {

@@ -1,5 +1,5 @@
-//! A method in which calls are evaluated: what is known about its values, arguments that are constants, and results that can
-//! be.
+//! A method in which calls are evaluated: what is known about its values, arguments that are constants, and results
+//! that can be.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -79,8 +79,8 @@ impl StraightCode {
 
 /// Values that the instructions of a method use.
 struct MethodUses {
-    /// By instruction: groups of values with common memory, and `true` if it may write them. The number of values stands
-    /// for everything outside the method.
+    /// By instruction: groups of values with common memory, and `true` if it may write them. The number of values
+    /// stands for everything outside the method.
     resources: Vec<Vec<(usize, bool)>>,
     /// By group: the values with planned memory of their own.
     members: HashMap<usize, Vec<usize>>,

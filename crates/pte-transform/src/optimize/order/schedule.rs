@@ -112,8 +112,8 @@ fn list(block: &Block, target: u64, limit: u64, noise: Option<&mut Random>, step
     Some(order)
 }
 
-/// Takes the instructions that others depend on one after the other, those first that need the most memory in addition to
-/// their results, as Sethi and Ullman do for trees.
+/// Takes the instructions that others depend on one after the other, those first that need the most memory in addition
+/// to their results, as Sethi and Ullman do for trees.
 fn by_subtree(block: &Block, steps: &mut u64) -> Option<Vec<u32>> {
     let mut state = BlockState::new(block);
     let mut results = Vec::with_capacity(block.len());

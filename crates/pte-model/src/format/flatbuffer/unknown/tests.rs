@@ -90,7 +90,8 @@ fn deep_tables_end_the_search() {
 #[test]
 fn tables_that_share_bytes_are_not_copied_each() {
     let count = 20_000u32;
-    // Frames four bytes apart, each with 60,000 bytes and slot 5 in them. Each table refers to a vtable of its own distance.
+    // Frames four bytes apart, each with 60,000 bytes and slot 5 in them. Each table refers to a vtable of its own
+    // distance.
     let mut rest = count.to_le_bytes().to_vec();
     (0..count).for_each(|_| rest.extend((4 * count).to_le_bytes()));
     let first = table_at(1) + 8 + rest.len();
