@@ -1,6 +1,7 @@
 //! One test for each row of docs/format.md, "Lifetimes", and for loops. Instruction `i` is at time `i + 1`.
 
 use super::resolve::{Sample, forward, resolved};
+use pte_analysis::lifetimes::Execution;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{Lifetimes, lifetimes};
 use pte_model::program::{EValue, Memory};
@@ -266,4 +267,22 @@ fn a_moved_tensor_lives_as_long_as_the_target() {
         instructions: [{kernel: aten::neg.out, args: [x], out: a}, {move: {from: a, to: q}},
         {kernel: aten::exp.out, args: [x], out: b}, {kernel: aten::add.out, args: [q, b], out: y}]";
     assert_eq!(spans(parts, ["a"]), [(1, 4)]);
+}
+
+/// An execution needs what the one before has left, also if it is read through a view only, before it is overwritten.
+#[test]
+fn what_is_read_through_a_view_before_its_base_is_written_is_state() {
+    let parts =
+        "values: {s: {tensor: float32, sizes: [4], mutable: true, data: {fill: 1}}, w: {view_of: s, sizes: [2, 2]},
+        x: f32[2, 2], y: f32[2, 2], z: f32[4]}, inputs: [x, z], outputs: [y],
+        instructions: [{kernel: aten::add.out, args: [w, x], out: y}, {kernel: aten::copy_, args: [s, z], out: s}]";
+    let (sample, _) = of(parts);
+    let requested: Vec<Memory> = sample
+        .plan()
+        .values()
+        .iter()
+        .map(|value| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory))
+        .collect();
+    let execution = Execution::new(sample.plan(), &MethodOperators::known(sample.plan()), &requested);
+    assert!(execution.is_state[sample.index("s")] && !execution.is_state[sample.index("y")]);
 }

@@ -48,3 +48,38 @@ fn the_table_of_dependencies_is_up_to_date() {
         .collect();
     assert_eq!(found, expected);
 }
+
+/// Features of the packages that `cargo tree` lists, by name and version.
+fn features(arguments: &[&str]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut command = std::process::Command::new(env!("CARGO"));
+    command.args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}\t{f}"]).args(arguments);
+    let output = command.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    // A procedural macro is compiled for the compiler, apart from what tests use.
+    let lines = text.lines().filter(|line| !line.contains("(proc-macro)")).filter_map(|line| line.split_once('\t'));
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (package, features) in lines {
+        let name = package.split(" (").next().unwrap().to_owned();
+        let features = features.trim_end_matches(" (*)").split(',').filter(|feature| !feature.is_empty());
+        found.entry(name).or_default().extend(features.map(str::to_owned));
+    }
+    found
+}
+
+/// `cargo test` after `cargo run` compiles no package again: dev-dependencies switch on no features of those of the
+/// command.
+#[test]
+fn dev_dependencies_switch_on_no_features() {
+    let run = features(&["-p", "pte-emit", "-e", "normal"]);
+    let test = features(&["--workspace", "-e", "normal,dev"]);
+    let compiled_for_macros = ["proc-macro2", "quote", "unicode-ident", "syn"];
+    let is_compared = |name: &str| !compiled_for_macros.iter().any(|one| name.starts_with(&format!("{one} ")));
+    let other: Vec<_> = run
+        .iter()
+        .filter(|(name, features)| is_compared(name) && test.get(*name).is_some_and(|of_tests| of_tests != *features))
+        .map(|(name, features)| format!("{name}: {features:?}, with tests {:?}", test[name]))
+        .collect();
+    assert!(run.len() > 50, "{run:?}");
+    assert_eq!(other, Vec::<String>::new(), "state these features for the normal build");
+}

@@ -239,7 +239,7 @@ impl Execution {
     /// has content.
     pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Execution {
         let count = plan.values().len();
-        let uses = Uses::new(plan, operators);
+        let uses = Uses::new(plan, operators, requested);
         let jumps = jumps(plan);
         let end = plan.instructions().count() as u32 + 1;
         let mut spans = Spans::new((), count);
@@ -317,7 +317,7 @@ const MAX_SOURCES: usize = 16;
 impl KeptMoves {
     /// Finds these values in a method with these memory requests.
     pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> KeptMoves {
-        KeptMoves::with(plan, operators, requested, &Uses::new(plan, operators))
+        KeptMoves::with(plan, operators, requested, &Uses::new(plan, operators, requested))
     }
 
     fn with(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory], uses: &Uses) -> KeptMoves {
@@ -379,7 +379,8 @@ struct Uses {
 }
 
 impl Uses {
-    fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Uses {
+    /// `requested` has the memory request of each value: what is read through a view is read of its base.
+    fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Uses {
         let count = plan.values().len();
         let flags = vec![false; count];
         let mut uses = Uses {
@@ -409,6 +410,11 @@ impl Uses {
                     items.for_each(|item| uses.record(*item, kind, is_read));
                 }
                 uses.record(value, kind, is_read);
+                if let (FirstUse::Read, Some(Memory::View { base })) = (uses.first[index], requested.get(index))
+                    && let Some(first) = uses.first.get_mut(*base as usize).filter(|_| is_read)
+                {
+                    first.record(false);
+                }
             }
         }
         plan.outputs.iter().flatten().for_each(|output| uses.record(*output, AccessKind::Read, true));

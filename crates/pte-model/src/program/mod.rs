@@ -163,7 +163,8 @@ impl ExecutionPlan {
     ///
     /// let tensor = Tensor::new(ScalarType::FLOAT, &[2]);
     /// assert!(!tensor.has_content(), "neither data nor state");
-    /// let plan = ExecutionPlan { values: Some(vec![EValue::Tensor(tensor), EValue::Int(1)]), ..ExecutionPlan::default() };
+    /// let values = Some(vec![EValue::Tensor(tensor), EValue::Int(1)]);
+    /// let plan = ExecutionPlan { values, ..ExecutionPlan::default() };
     /// assert_eq!(plan.has_content(), [false, true]);
     /// ```
     pub fn has_content(&self) -> Vec<bool> {
