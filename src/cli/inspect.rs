@@ -202,7 +202,7 @@ impl Screen<'_> {
     fn methods(&mut self, contents: &ProgramSummary) {
         self.list(2, "newer schema", &contents.newer);
         if let Some(needs) = &contents.needs {
-            self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
+            self.line(2, "newest feature", &format!("of ExecuTorch {}: {}", needs.release, needs.feature));
         }
         if let Some(releases) = &contents.releases {
             self.line(2, "releases", &running(releases));

@@ -5,6 +5,7 @@ use crate::layout::options::{LayoutOptions, OPTIONS, OptionKind, OptionSpec, Opt
 use crate::layout::{self, LayoutConfig};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::{Code, Diagnostic};
+use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::{ExecutionPlan, Memory, Program, TensorData};
 
 /// Layout of an input, and the parts that it stores.
@@ -138,6 +139,9 @@ fn conflict(option: &OptionSpec, inputs: [(&InputLayout<'_>, OptionValue); 2]) -
     let name = option.name;
     let message = format!("the programs have different layouts: `{name}` is {first} in {one}, {second} in {other}");
     let option = name.replace('_', "-");
-    let help = format!("rewrite one with the layout of the other first: `pte-emit {other} -o FILE --{option} {first}`");
+    let help = format!(
+        "write all for one release with `--for-runtime {EXECUTORCH}`, or rewrite one with the layout of the other first: \
+         `pte-emit {other} -o FILE --{option} {first}`"
+    );
     Code::UnmetRequest.whole(message).help(help)
 }
