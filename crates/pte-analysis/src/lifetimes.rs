@@ -307,12 +307,14 @@ impl Execution {
 pub struct KeptMoves {
     /// Such values together with all values whose memory they may have, in ascending order.
     pub groups: Vec<Vec<usize>>,
-    /// Each such value, with the values that moves take memory from: at most [`MAX_SOURCES`].
+    /// Each such value, with the values whose memory moves may have given it: at most [`MAX_SOURCES`].
     pub sources: BTreeMap<usize, Vec<usize>>,
+    /// A value has more sources than that.
+    pub is_truncated: bool,
 }
 
 /// Maximum number of sources of a value.
-const MAX_SOURCES: usize = 16;
+const MAX_SOURCES: usize = 64;
 
 impl KeptMoves {
     /// Finds these values in a method with these memory requests.
@@ -345,15 +347,20 @@ impl KeptMoves {
         for value in 0..count {
             members.entry(groups.first(value)).and_modify(|members| members.push(value));
         }
-        let mut is_base = vec![false; count];
-        aliases.iter().for_each(|alias| is_base[alias.base] |= alias.kind != AliasKind::View);
-        let mut sources = BTreeMap::new();
+        // By value: those whose memory an instruction gives it.
+        let mut bases: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        aliases.iter().for_each(|alias| bases.entry(alias.result).or_default().push(alias.base));
+        let (mut sources, mut is_truncated) = (BTreeMap::new(), false);
         for value in kept {
-            let others =
-                members[&groups.first(value)].iter().copied().filter(|other| *other != value && is_base[*other]);
-            sources.insert(value, others.take(MAX_SOURCES).collect());
+            let (mut found, mut open) = (BTreeSet::new(), vec![value]);
+            while let Some(next) = open.pop().filter(|_| found.len() <= MAX_SOURCES) {
+                let bases = bases.get(&next).into_iter().flatten().copied();
+                open.extend(bases.filter(|base| *base != value && found.insert(*base)));
+            }
+            is_truncated |= found.len() > MAX_SOURCES;
+            sources.insert(value, found.into_iter().take(MAX_SOURCES).collect());
         }
-        KeptMoves { groups: members.into_values().collect(), sources }
+        KeptMoves { groups: members.into_values().collect(), sources, is_truncated }
     }
 }
 

@@ -39,6 +39,8 @@ pub struct MovedMemory<'m> {
     pub ranges: &'m [Option<PoolRange>],
     /// Values that keep the memory of others until the next execution.
     pub kept: &'m KeptMoves,
+    /// By value: the next execution needs its content, whatever this one reads: state, and memory of the caller.
+    pub lasting: &'m [bool],
 }
 
 /// The steps at which a value has the memory of another one.
@@ -85,7 +87,9 @@ pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, place
     let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
     let edges = edges(plan, accesses);
     let kept = &KeptMoves::new(plan, operators, &value_requests(plan, operators));
-    let memory = MovedMemory { accesses, aliases, edges: &edges, ranges: &ranges, kept };
+    // No plan changes what instructions do to state.
+    let lasting = &vec![false; ranges.len()];
+    let memory = MovedMemory { accesses, aliases, edges: &edges, ranges: &ranges, kept, lasting };
     let mut left = 1usize << 24;
     let mut spend = |units: usize| {
         left = left.checked_sub(units)?;
@@ -98,7 +102,15 @@ impl MovedMemory<'_> {
     /// Returns the first write to the memory of each value that a target of its moves has. `spend` takes units of work:
     /// visited steps and accesses; `None` if it refuses.
     pub fn overwritten(&self, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Vec<OverwrittenMove>> {
+        if self.kept.is_truncated {
+            return None;
+        }
         let mut found: Vec<OverwrittenMove> = Vec::new();
+        for (access, Access { value, kind, .. }) in self.accesses.list.iter().enumerate() {
+            let is_written = kind.writes_bytes() || *kind == AccessKind::Unknown;
+            let lasting = self.sources(*value as usize).iter().filter(|source| is_written && self.lasting[**source]);
+            found.extend(lasting.map(|source| OverwrittenMove { access, source: *source, target: *source }));
+        }
         let mut is_alias = vec![false; self.ranges.len()];
         self.aliases.iter().for_each(|alias| is_alias[alias.result] = true);
         let mut open = self.start();
@@ -138,6 +150,9 @@ impl MovedMemory<'_> {
         let moved = moved.filter(|alias| self.ranges[alias.base].is_some() && !is_elsewhere[alias.base]);
         let mut holders: Vec<Holder> =
             moved.map(|alias| Holder { source: alias.base, value: alias.result, since: alias.step }).collect();
+        // What a target takes memory from has it, too; the target is written in the next execution.
+        let mut is_source = vec![false; self.ranges.len()];
+        self.kept.sources.values().flatten().for_each(|source| is_source[*source] = true);
         // A target that an instruction writes on another path has its own memory there.
         let mut is_used = vec![false; self.ranges.len()];
         let mut has_own = vec![false; self.ranges.len()];
@@ -147,7 +162,8 @@ impl MovedMemory<'_> {
                 has_own[value] = *kind != AccessKind::Alias && kind.may_write();
             }
             let is_written = kind.writes_bytes() || *kind == AccessKind::Unknown;
-            if is_target[value] && has_own[value] && is_written && self.ranges[value].is_some() {
+            let has_memory = is_target[value] && has_own[value] || is_source[value];
+            if has_memory && is_written && self.ranges[value].is_some() {
                 holders.push(Holder { source: value, value, since: *step });
             }
             // It may still have the memory of the previous execution.
@@ -224,7 +240,7 @@ impl MovedMemory<'_> {
         let accesses = self.accesses.of_step(step as usize);
         let writes = |access: &Access| {
             let value = access.value as usize;
-            let mut taken = self.sources(value).iter().filter(|other| **other != holder.source);
+            let mut taken = self.sources(value).iter();
             let is_kept = taken.any(|other| self.ranges[*other].is_some_and(|range| range.overlaps(&source)));
             let range = self.ranges[value].filter(|range| is_kept || range.overlaps(&source));
             let is_definite = access.kind.writes_bytes() || access.kind == AccessKind::Unknown && !access.has_content;

@@ -85,13 +85,30 @@ fn check_moves(
         return;
     }
     let MethodAnalysis { accesses, aliases, ranges, .. } = method;
-    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges, kept };
+    let lasting = |value: usize| match ranges[value] {
+        Some(_) => method.facts[value].has_data,
+        None => method.is_input[value] && method.values()[value].as_tensor().is_some(),
+    };
+    let lasting: &[bool] = &(0..ranges.len()).map(lasting).collect::<Vec<_>>();
+    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges, kept, lasting };
     let mut budget = method.budget(&limits::STATES);
     let Some(overwritten) = memory.overwritten(&mut |units| budget.spend(units)) else {
         return method.report(&limits::STATES, findings, locate);
     };
     for OverwrittenMove { access, source, target } in overwritten {
         let access = &accesses.list[access];
+        if lasting[source] && target == source {
+            findings.add(X_4, || {
+                let kind = if method.is_input[source] { "the memory of the input" } else { "the state" };
+                let found = format!(
+                    "a write to values[{}], which a move of an earlier execution left {kind} values[{source}]",
+                    access.value
+                );
+                let expected = "a target of moves that no instruction writes: copy it";
+                (locate(&method.element_of(access)), found, expected.into())
+            });
+            continue;
+        }
         let (Some(range), Some(other)) = (ranges[access.value as usize], ranges[source]) else { continue };
         findings.add(X_4, || {
             let reader = match target == source {

@@ -101,7 +101,7 @@ pub(super) static ROWS: &[Row] = rows! {
         functions ["concat", "concatenate"];
     "aten::ceil.out" "aten::floor.out" "aten::round.out" "aten::trunc.out": elementwise::unary, one_order,
         samples Numbers;
-    "aten::clamp.Tensor_out": elementwise::clamp, evaluation arithmetic::clamped, conversion Promotion;
+    "aten::clamp.Tensor_out": elementwise::clamp, one_order, evaluation arithmetic::clamped, conversion Promotion;
     "aten::clamp.out": elementwise::clamp, one_order, evaluation arithmetic::clamped, functions ["clip"];
     "aten::clone.out": elementwise::copy_in_format::<1>, one_order, evaluation movement::same, movement copy,
         functions ["contiguous"];
