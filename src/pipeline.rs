@@ -135,6 +135,8 @@ pub struct Resolved {
     pub layout: LayoutConfig,
     /// Release of ExecuTorch that the files are written for, if the source states one (`runtime:`).
     pub runtime: Option<Arc<Release>>,
+    /// Layout of the inputs of a merge, if it is already that of a release.
+    pub(crate) former: Option<LayoutConfig>,
     /// Layout options that the source states.
     pub(crate) stated: LayoutOptions,
     overrides: Overrides,
@@ -225,6 +227,7 @@ impl Document {
             name: document.name.as_ref().map(|name| name.value.to_string()),
             layout,
             runtime: resolved.runtime.map(|release| Arc::new(release.clone())),
+            former: None,
             stated: resolved.options,
             overrides: resolved.overrides,
             has_methods: resolved.has_methods,
@@ -274,6 +277,7 @@ impl From<Program> for Resolved {
             name: None,
             layout: LayoutConfig::default(),
             runtime: None,
+            former: None,
             stated: LayoutOptions::default(),
             overrides: Overrides::default(),
             source: Arc::default(),
@@ -314,7 +318,7 @@ impl Resolved {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
         let runtime = options.for_runtime.clone().or_else(|| resolved.runtime.clone());
-        let former = resolved.layout.clone();
+        let former = resolved.former.take().unwrap_or_else(|| resolved.layout.clone());
         if let Some(release) = &runtime {
             resolved.lay_out_for(release, options)?;
         }

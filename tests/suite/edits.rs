@@ -33,7 +33,7 @@ fn one_command_upgrades_an_old_file() {
         (&["old.pte"][..], moved),
         (&["optimize", "old.pte"], moved),
         (&["bound", "old.pte", "--static"], moved),
-        (&["merge", "old.pte", "other.pte", "--prefix", "other:b_"], "merged 2 methods"),
+        (&["merge", "old.pte", "other.pte", "--prefix", "other:b_"], moved),
     ] {
         let done = folder.run(&[arguments, &["--for-runtime", "1.5.1", "-o", "new.pte"]].concat());
         done.exits(0).stderr_contains(says);

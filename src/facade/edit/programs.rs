@@ -88,6 +88,12 @@ impl Resolved {
         // What the exporter of a common release decides cannot be a conflict.
         let runtime = inputs.first().and_then(|input| input.runtime.clone());
         let runtime = runtime.filter(|release| inputs.iter().all(|input| input.runtime.as_ref() == Some(release)));
+        let common = |inputs: &[Resolved]| {
+            let layouts: Vec<InputLayout<'_>> =
+                inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
+            layouts::common(&layouts)
+        };
+        let former = runtime.as_ref().and_then(|_| common(&inputs).ok());
         if let Some(release) = &runtime {
             inputs.iter_mut().try_for_each(|input| input.lay_out_for(release, &Options::default()))?;
         }
@@ -96,12 +102,9 @@ impl Resolved {
             let message = format!("a merge would lose parts of a newer schema: {paths}");
             return Err(newer.error(vec![Code::UnmetRequest.whole(message)]));
         }
-        let layouts: Vec<InputLayout<'_>> =
-            inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
-        let layout = layouts::common(&layouts);
+        let layout = common(&inputs);
         let mut messages = layout.as_ref().err().cloned().unwrap_or_default();
         compare_files(with, &mut messages)?;
-        drop(layouts);
         let parts = inputs.into_iter().map(|input| MergeInput {
             name: input.label(),
             program: input.program,
@@ -120,7 +123,7 @@ impl Resolved {
             return Err(failed("", messages.into()));
         }
         let mut resolved = Resolved::from(program);
-        (resolved.layout, resolved.tests, resolved.runtime) = (layout, tests, runtime);
+        (resolved.layout, resolved.tests, resolved.runtime, resolved.former) = (layout, tests, runtime, former);
         Ok((resolved, report))
     }
 
