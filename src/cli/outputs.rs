@@ -20,7 +20,7 @@ pub struct Outputs {
     force: bool,
 }
 
-/// Existing files that an output replaces without `--force`: those that the command can write again. Empty files and
+/// Existing files that an output replaces without `--force`: not those that people may have written. Empty files and
 /// those with the same content are always replaced.
 #[derive(Debug, Clone, Copy)]
 pub enum Replaced {
