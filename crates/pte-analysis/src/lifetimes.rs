@@ -307,7 +307,7 @@ impl Execution {
 pub struct KeptMoves {
     /// Such values together with all values whose memory they may have, in ascending order.
     pub groups: Vec<Vec<usize>>,
-    /// Each such value, with the values whose memory moves may have given it: at most [`MAX_SOURCES`].
+    /// Each such value, with the values whose memory moves may have given it: at most 64.
     pub sources: BTreeMap<usize, Vec<usize>>,
     /// A value has more sources than that.
     pub is_truncated: bool,

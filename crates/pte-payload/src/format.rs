@@ -104,7 +104,7 @@ impl Formats {
     }
 
     /// Describes a payload of any format. A malformed payload, or one of an unknown format, has the facts of
-    /// [`generic`](super::generic).
+    /// [`generic`].
     ///
     /// # Errors
     /// The payload cannot be read.

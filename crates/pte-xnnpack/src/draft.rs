@@ -73,7 +73,7 @@ pub struct Draft {
 /// A value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DraftValue {
-    /// Element type: an index of [`DATATYPES`].
+    /// Element type: an index of [`DATATYPES`](crate::schema::DATATYPES).
     pub datatype: i16,
     /// Size of each dimension.
     pub dims: Dims,

@@ -859,7 +859,7 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
 /// What [`Facts::one_order`](crate::facts::Facts::one_order) requires.
 const ONE_ORDER: &str = "tensors that are all in the default order of dimensions, or all channels last of rank 4 or 5";
 
-/// Returns the first of some tensors whose order of dimensions does not suit the ones before it ([`ONE_ORDER`]).
+/// Returns the first of some tensors whose order of dimensions does not suit the ones before it (`ONE_ORDER`).
 pub fn other_order<'o>(orders: impl Iterator<Item = (usize, &'o DimOrder)>) -> Option<(usize, &'o DimOrder)> {
     let (mut is_default, mut is_last) = (true, true);
     orders.into_iter().find(|(_, order)| {
