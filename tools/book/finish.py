@@ -70,6 +70,8 @@ def finish(book):
             if target.is_relative_to(docs) and target.name == "README.html":  # mdBook renames the pages, but not the links to them
                 target = target.with_name("index.html")
                 path = path.removesuffix("README.html") + "index.html"
+            elif target == docs / "SUMMARY.html":  # which each page has at its side
+                show(ROOT / "docs/SUMMARY.md", target)
             elif target.is_relative_to(book) and not target.is_relative_to(docs):
                 found = source(target.relative_to(book))
                 if found:
