@@ -99,7 +99,7 @@ class TruncatedRule(Result):
 
 
 class FileFindings(Result):
-    """What is reported about a file, or about a document of YAML."""
+    """Findings about a file, or about a document of YAML."""
 
     __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'document', 'runtime')
     errors: int
@@ -248,7 +248,7 @@ class Differences(Result):
     counts: dict[str, int]
     """Number of differences of each area that was compared."""
     differences: list[Difference]
-    """The differences."""
+    """All differences, in the order of the areas."""
     equal: bool
     """There are no differences."""
     left: DiffTotals
@@ -260,7 +260,7 @@ class Differences(Result):
 
 
 InstructionChange = Literal["folded", "copy", "view", "equal_call", "unused", "kept", "too_large"]
-"""What was done to an instruction, part of `OptimizedInstruction`."""
+"""Kind of change of an instruction, part of `OptimizedInstruction`."""
 
 
 class OptimizedInstruction(Result):
@@ -268,7 +268,7 @@ class OptimizedInstruction(Result):
 
     __slots__ = ('change', 'instruction', 'message', 'operator')
     change: InstructionChange
-    """What was done."""
+    """Change of the instruction."""
     instruction: int
     """Position of the instruction before all changes, counted through all chains."""
     message: str
@@ -278,7 +278,7 @@ class OptimizedInstruction(Result):
 
 
 class OptimizedMethod(Result):
-    """What was done to a method, part of `Optimization`."""
+    """Changes to a method, part of `Optimization`."""
 
     __slots__ = ('alive', 'changes', 'instructions', 'kept', 'moved', 'name', 'overwrites', 'planned', 'planned_with_growth', 'planner', 'reused')
     alive: int | None
@@ -306,7 +306,7 @@ class OptimizedMethod(Result):
 
 
 class Optimization(Result):
-    """What `Resolved::optimize` did."""
+    """Result of `Resolved::optimize`."""
 
     __slots__ = ('growth', 'is_changed', 'methods', 'needed_growth')
     growth: int
@@ -352,13 +352,13 @@ class KeptResults(Result):
     instruction: str
     """The instruction, as in messages: `instruction 3`."""
     operator: str
-    """The operator."""
+    """Full name of the operator."""
     reason: str
-    """Why they are not inferred."""
+    """Reason why its results are not inferred."""
 
 
 class Bounded(Result):
-    """What `bound` changed."""
+    """Result of `bound`."""
 
     __slots__ = ('delegates', 'inputs', 'kept', 'made_static', 'tensors')
     delegates: list[BoundedDelegate]
@@ -374,7 +374,7 @@ class Bounded(Result):
 
 
 class BoundReport(Result):
-    """What `Resolved::bound` changed."""
+    """Result of `Resolved::bound`."""
 
     __slots__ = ('bounded', 'kept', 'method', 'removed_tests')
     bounded: Bounded
@@ -412,7 +412,7 @@ class SharedBuffer(Result):
 
 
 class Merged(Result):
-    """What `merge` did."""
+    """Result of `merge`."""
 
     __slots__ = ('equal_constant_methods', 'equal_keys', 'methods', 'moved_state', 'notes', 'shared_state')
     equal_constant_methods: list[str]
@@ -430,7 +430,7 @@ class Merged(Result):
 
 
 class Extracted(Result):
-    """What `extract` kept and removed, by name."""
+    """Names of the parts that `extract` kept and removed."""
 
     __slots__ = ('methods', 'removed_bytes', 'removed_keys', 'removed_methods', 'unknown_keys')
     methods: list[str]
@@ -725,7 +725,7 @@ class MemoryTotal(Result):
     """Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and
     outputs that the caller provides, and what delegates take from the heap."""
     estimated: bool
-    """Both numbers contain estimates of what delegates take."""
+    """Both numbers contain estimates of the memory of delegates."""
     with_files: int
     """Bytes with files that a loader reads into RAM."""
     with_files_at_least: bool
@@ -768,15 +768,15 @@ class DelegatePart(Result):
     alignment: int
     """Alignment in bytes of its start."""
     bytes: int
-    """Size in bytes, without what an allocator adds."""
+    """Size in bytes, without the overhead of an allocator."""
     content: str
-    """What it contains, such as `packed weights`."""
+    """Content, such as `packed weights`."""
     held: Held
     """When it is in use."""
     shared: bool
     """All delegates of the process share it: the largest counts, not the sum."""
     source: MemorySource
-    """Where it comes from."""
+    """Allocator that the bytes come from."""
 
 
 class DelegateMemory(Result):
@@ -784,11 +784,11 @@ class DelegateMemory(Result):
 
     __slots__ = ('accuracy', 'named_data', 'not_counted', 'parts')
     accuracy: Accuracy
-    """How exact the bytes are."""
+    """Accuracy of the bytes."""
     named_data: int
     """Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part."""
     not_counted: list[str]
-    """What the parts do not contain, in words; empty if they are complete."""
+    """Description of the memory that is not counted; empty if the parts are complete."""
     parts: list[DelegatePart]
     """Parts that are not empty, in the order in which they are taken."""
 
@@ -806,7 +806,7 @@ class DelegateFootprint(Result):
     name: str
     """Name as in `payload show`, without the method."""
     not_counted: str | None
-    """Why it is not counted."""
+    """Reason why it is not counted."""
     _optional = ('not_counted',)
 
 
@@ -945,7 +945,7 @@ class TemporaryAllocator(Result):
     lookup: int
     """Bytes that it must have for the lookup of kernels while the method is loaded."""
     unknown: list[str]
-    """Operators and backends of which it is not known how much they take."""
+    """Operators and backends whose memory is not known."""
 
 
 class MethodFootprint(Result):
@@ -1065,7 +1065,7 @@ class PayloadSummary(Result):
     format: str | None
     """Name of the format, or `unknown`."""
     problem: str | None
-    """What is wrong with the payload, and where."""
+    """Defect of the payload, with its location."""
     same_as: str | None
     """Name of the first payload that is the same data."""
     size: int | None
@@ -1077,7 +1077,7 @@ class PayloadSummary(Result):
 
 
 OutputDifferenceKind = Literal["count", "value", "element_type", "sizes", "dim_order", "no_memory", "element"]
-"""What an `OutputDifference` is about."""
+"""Kind of an `OutputDifference`."""
 
 
 class OutputDifference(Result):
@@ -1093,11 +1093,11 @@ class OutputDifference(Result):
     error: float | None
     """Absolute difference of the two numbers; null of others, and if it is not finite."""
     expected: str
-    """What was expected."""
+    """Expected value."""
     found: str
-    """What was found."""
+    """Value found."""
     kind: OutputDifferenceKind
-    """What differs."""
+    """Kind of the difference."""
     output: int | None
     """Index of the output; null if their number differs."""
     tolerance: float | None
@@ -1117,7 +1117,7 @@ class OutputComparison(Result):
 
 
 class TestError(Result):
-    """Why a test has no outputs."""
+    """Reason why a test has no outputs."""
 
     __slots__ = ('kind', 'log', 'message')
     kind: str
@@ -1139,7 +1139,7 @@ class TestOutcome(Result):
     comparison: OutputComparison | None
     """Comparison of the outputs; null if there are none, or none are expected."""
     error: TestError | None
-    """Why the test has no outputs."""
+    """Reason why the test has no outputs."""
     index: int
     """Index of the test among those of the method."""
     method: str

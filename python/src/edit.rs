@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pte_emit::{Resolved, deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol}, edit::{BoundOptions, InputBound, MergeOptions, MethodRename, OptimizeOptions, OptimizePass}};
+use pte_emit::{
+    Resolved,
+    deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
+    edit::{BoundOptions, InputBound, MergeOptions, MethodRename, OptimizeOptions, OptimizePass},
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict};

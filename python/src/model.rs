@@ -7,7 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pte_emit::run::{RunnerCommand, TestOptions};
-use pte_emit::{LargeData, PrintOptions, Report, check::{CheckOptions, DataFile, Profile}, diff::{DiffArea, DiffData, DiffOptions}, inspect::{AnnotateOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions}, memory::{Abi, MemoryOptions}, payload::PayloadSummary, release::Release};
+use pte_emit::{
+    LargeData, PrintOptions, Report,
+    check::{CheckOptions, DataFile, Profile},
+    diff::{DiffArea, DiffData, DiffOptions},
+    inspect::{AnnotateOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
+    memory::{Abi, MemoryOptions},
+    payload::PayloadSummary,
+    release::Release,
+};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
