@@ -180,7 +180,8 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
     let (old, new) = (errors(&before), errors(&after));
     let more: Vec<&String> = new
         .iter()
-        .filter(|finding| ["X-4", "X-5", "X-6", "X-20", "X-25"].iter().any(|id| finding.contains(id)))
+        // X-5 is a note, also of memory of state that each execution replaces before it reads it: the outputs decide.
+        .filter(|finding| ["X-4", "X-6", "X-20", "X-25"].iter().any(|id| finding.contains(id)))
         .collect();
     assert!(new.len() <= old.len() || more.is_empty(), "{name}: {more:?}");
     // The plan of the exporter may overwrite what is read later: then the outputs are not the same.
