@@ -253,6 +253,18 @@ impl<'s> Matching<'s> {
             && !(self.views[0].is_of_caller[left] && self.views[1].is_of_caller[right])
             && [l, r].iter().all(|tensor| tensor.data == TensorData::None);
         self.compare_memory((l, r), is_needed, &paths, found);
+        self.compare_contents(pair, (l, r), &paths, found, data);
+    }
+
+    /// Compares the data of two tensors, or adds them to those to compare later.
+    fn compare_contents(
+        &self,
+        pair: (u32, u32),
+        (l, r): (&Tensor, &Tensor),
+        paths: &dyn Fn() -> [String; 2],
+        found: &mut Differences,
+        data: &mut DataPairs,
+    ) {
         let missing = self.missing(pair);
         if missing != [None, None] {
             let [left_path, right_path] = paths();
@@ -267,32 +279,29 @@ impl<'s> Matching<'s> {
             return;
         }
         let is_alike = l.scalar_type == r.scalar_type && l.sizes.as_deref() == r.sizes.as_deref();
-        match (&l.data, &r.data) {
-            (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) => {
-                let describe = |view: &MethodView<'_>, tensor: &Tensor, index: usize| {
-                    let name = tensor.name().or_else(|| view.side.value_name(view.number, index));
-                    let name = name.map_or(String::new(), |name| format!("`{}` ", clipped(name)));
-                    format!("{name}{}", tensor_type(tensor))
-                };
-                let [left_path, right_path] = paths();
-                let parts = [
-                    DifferingPart::new(left_path, describe(self.views[0], l, left)),
-                    DifferingPart::new(right_path, describe(self.views[1], r, right)),
-                ];
-                if !is_alike {
-                    let [left, right] = parts.map(|mut part| {
-                        part.value += ", not compared";
-                        part
-                    });
-                    found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
-                    return;
-                }
-                let blobs = [(0, *l_blob), (1, *r_blob)]
-                    .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
-                let numbers = [self.views[0].number, self.views[1].number];
-                data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
+        if let (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) = (&l.data, &r.data) {
+            let describe = |view: &MethodView<'_>, tensor: &Tensor, index: u32| {
+                let name = tensor.name().or_else(|| view.side.value_name(view.number, index as usize));
+                let name = name.map_or(String::new(), |name| format!("`{}` ", clipped(name)));
+                format!("{name}{}", tensor_type(tensor))
+            };
+            let [left_path, right_path] = paths();
+            let parts = [
+                DifferingPart::new(left_path, describe(self.views[0], l, pair.0)),
+                DifferingPart::new(right_path, describe(self.views[1], r, pair.1)),
+            ];
+            if !is_alike {
+                let [left, right] = parts.map(|mut part| {
+                    part.value += ", not compared";
+                    part
+                });
+                found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
+                return;
             }
-            (TensorData::None | TensorData::Elsewhere(_), _) | (_, TensorData::None | TensorData::Elsewhere(_)) => {}
+            let blobs = [(0, *l_blob), (1, *r_blob)]
+                .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
+            let numbers = [self.views[0].number, self.views[1].number];
+            data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
         }
         if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
             let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };

@@ -593,11 +593,11 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::Groups { .. }
         | Constraint::BiasSizes { .. }
         | Constraint::HalfSpectrum { .. }
-        | Constraint::Channels { .. }
-        | Constraint::DefaultOrder { .. }
+        | Constraint::Channels { .. } => violated_sizes(constraint, call),
+        Constraint::DefaultOrder { .. }
         | Constraint::OneOrder
         | Constraint::Strides { .. }
-        | Constraint::Lines { .. } => violated_sizes(constraint, call),
+        | Constraint::Lines { .. } => violated_order(constraint, call),
         Constraint::OneElement { .. }
         | Constraint::NotEmpty { .. }
         | Constraint::NotEmptyFrom { .. }
@@ -820,6 +820,13 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
             let expected = || format!("{channels} at least, the number of channels of the result");
             (found < channels).then(|| (argument, format!("size {found}"), expected()))
         }
+        _ => None,
+    }
+}
+
+/// Checks dim orders and strides. `None` for other constraints.
+fn violated_order(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
+    match constraint {
         Constraint::DefaultOrder { argument } => {
             let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
             let default = DimOrder::contiguous(tensor.sizes.len());

@@ -15,7 +15,7 @@ use crate::payloads::{NewPayload, key_of};
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 use pte_model::program::{Program, TensorLayout};
-use pte_xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::constants::{self, ConstantContent, GraphConstant};
 use pte_xnnpack::encode;
 use pte_xnnpack::model::{Graph, NodeOperation};
 use pte_xnnpack::schema::{Operation, conv};
@@ -50,37 +50,12 @@ pub fn set(
             ConstantContent::Quantized(_) | ConstantContent::Scales | ConstantContent::Unknown => None,
         };
         let shown = value_name.clone().or(constant.key.clone()).unwrap_or_else(|| format!("constants[{at}]"));
-        let mut unsettable = |reason: String| changes.unsettable.push(UnsettableWeight { name: shown.clone(), reason });
-        let (layout, value) = match &constant.content {
-            ConstantContent::Plain { scalar_type, sizes, value } => {
-                if !matches!(*scalar_type, ScalarType::FLOAT | ScalarType::HALF) {
-                    unsettable(format!("constants of type {scalar_type} cannot be set"));
-                    continue;
-                }
-                (TensorLayout::new(*scalar_type, sizes.clone()), *value)
-            }
-            ConstantContent::Quantized(datatype) => {
-                unsettable(format!("it is quantized ({datatype})"));
+        let (layout, value, old) = match settable(program, &graph, &constant) {
+            Ok(settable) => settable,
+            Err(reason) => {
+                changes.unsettable.push(UnsettableWeight { name: shown, reason });
                 continue;
             }
-            ConstantContent::Scales => {
-                unsettable("it has the scales of a quantized constant".to_owned());
-                continue;
-            }
-            ConstantContent::Unknown => {
-                unsettable("no value of the graph has it".to_owned());
-                continue;
-            }
-        };
-        let old = match &constant.key {
-            None => graph.constants[at].data.clone(),
-            Some(key) => match named(program, key) {
-                Some(data) => data,
-                None => {
-                    unsettable("its data are in a .ptd; move them with `--internal-data` first".to_owned());
-                    continue;
-                }
-            },
         };
         let candidates: Vec<String> = value_name.iter().chain(&constant.key).cloned().collect();
         all_names.extend(candidates.iter().cloned());
@@ -114,6 +89,26 @@ pub fn set(
     report(&mut changes, &sources, &used, &all_names, request);
     changes.sources = sources;
     Ok((changes, NewPayload { data: encode::encode(&graph)?, named_data }))
+}
+
+/// Returns the layout of a constant, the position of its value, and its data; a reason if it cannot be set.
+fn settable(program: &Program, graph: &Graph, constant: &GraphConstant) -> Result<(TensorLayout, usize, Blob), String> {
+    let (layout, value) = match &constant.content {
+        ConstantContent::Plain { scalar_type: scalar_type @ (ScalarType::FLOAT | ScalarType::HALF), sizes, value } => {
+            (TensorLayout::new(*scalar_type, sizes.clone()), *value)
+        }
+        ConstantContent::Plain { scalar_type, .. } => {
+            return Err(format!("constants of type {scalar_type} cannot be set"));
+        }
+        ConstantContent::Quantized(datatype) => return Err(format!("it is quantized ({datatype})")),
+        ConstantContent::Scales => return Err("it has the scales of a quantized constant".to_owned()),
+        ConstantContent::Unknown => return Err("no value of the graph has it".to_owned()),
+    };
+    let data = match &constant.key {
+        None => graph.constants[constant.index].data.clone(),
+        Some(key) => named(program, key).ok_or("its data are in a .ptd; move them with `--internal-data` first")?,
+    };
+    Ok((layout, value, data))
 }
 
 /// Returns a tensor whose sizes are those of a filter of XNNPACK, if it is a filter of torch with the same elements.

@@ -463,20 +463,25 @@ impl<'g> Checker<'g> {
                     let found = counted(dims.len(), "dimension");
                     return tensor.wrong(tensor_value::dims, format!("{found} with groups"));
                 };
-                use per_channel_group_quant::*;
-                let size = u64::try_from(params.int(group_size)).unwrap_or(0);
-                if size == 0 || !size.is_multiple_of(GROUP) || !inputs.is_multiple_of(size) {
-                    let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
-                    return member.wrong(group_size, format!("{size}, {expected}"));
-                }
-                if params.int(channel_dim) != 0 {
-                    return member.wrong(channel_dim, "expected 0");
-                }
-                let count = outputs.saturating_mul(inputs / size);
-                let largest = self.scales(member, params, [scale, scale_buffer_idx, num_scales], count, 2)?;
-                Ok(ValueScales::Channels { dim: 0, count, largest })
+                self.groups(member, params, outputs, inputs)
             }
         }
+    }
+
+    /// Checks the groups of a weight, whose rows have `inputs` elements.
+    fn groups(&mut self, member: Table, params: &QuantParamsValue, outputs: u64, inputs: u64) -> Result<ValueScales> {
+        use per_channel_group_quant::*;
+        let size = u64::try_from(params.int(group_size)).unwrap_or(0);
+        if size == 0 || !size.is_multiple_of(GROUP) || !inputs.is_multiple_of(size) {
+            let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
+            return member.wrong(group_size, format!("{size}, {expected}"));
+        }
+        if params.int(channel_dim) != 0 {
+            return member.wrong(channel_dim, "expected 0");
+        }
+        let count = outputs.saturating_mul(inputs / size);
+        let largest = self.scales(member, params, [scale, scale_buffer_idx, num_scales], count, 2)?;
+        Ok(ValueScales::Channels { dim: 0, count, largest })
     }
 
     /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes.
