@@ -200,8 +200,8 @@ fn outputs_stay_within_the_bounds() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Operators whose constant indices `check` does not compare with the sizes of their tensor: a lower bound may make them
-/// too large.
+/// Operators whose constant indices `check` does not compare with the sizes of their tensor: a lower bound may make
+/// them too large.
 const INDEXED: [&str; 6] = [
     "aten::gather.out",
     "aten::index.Tensor_out",

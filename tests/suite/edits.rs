@@ -62,7 +62,8 @@ fn refusals_name_the_command_of_an_upgrade() {
     }
 }
 
-/// The YAML that a binary file is read through is not shown: its lines are nobody's.
+/// A binary file is converted to YAML in memory before it is changed. Messages name elements of the program, not lines
+/// of this YAML, which the user has never seen.
 #[test]
 fn messages_about_a_binary_file_have_no_lines() {
     let yaml = OLD.replace("aten::mm.out, args: [x, w]", "aten::bitwise_left_shift.Tensor_out, args: [x, x]");

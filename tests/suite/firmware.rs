@@ -200,8 +200,8 @@ fn several_methods_have_the_largest_pools() {
     assert_eq!(pools(&[]), one);
 }
 
-/// Without a path, as for YAML, the build is told what to do; with one, it is relative to the folder, whatever its
-/// characters are.
+/// For a binary file, the generated build has the path of the program relative to its own folder, with all special
+/// characters escaped; for YAML, whose `.pte` is not known, it stops with a message that names the variable to set.
 #[test]
 fn the_path_of_the_program_is_relative() {
     let folder = programs();

@@ -56,7 +56,7 @@ fn programs() -> Folder {
     folder
 }
 
-/// Work of somebody is replaced with `--force` only; what a command has written is written again.
+/// A file that the command has not written is replaced with `--force` only; its own earlier output is replaced without.
 #[test]
 fn outputs_replace_only_what_can_be_written_again() {
     const WORK: &[u8] = b"# a day of work\n";

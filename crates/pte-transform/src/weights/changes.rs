@@ -169,8 +169,8 @@ impl WeightMismatch {
 }
 
 impl UnsetWeight {
-    /// Returns the names in [`UnsetWeight::ambiguous`] for messages; one is there twice if its transposition has the
-    /// same bytes.
+    /// Returns the names in [`UnsetWeight::ambiguous`] for messages. A duplicate name stands for a tensor and its
+    /// transposition, which have the same bytes.
     fn candidates(&self) -> String {
         match &self.ambiguous[..] {
             [one, other, ..] if one == other => format!("`{}` and of its transposition", clipped(one)),

@@ -23,7 +23,7 @@ const OBJECT_COST: u64 = 64;
 const MAX_PADDING: usize = 15;
 
 /// Finds the unknown parts of a FlatBuffer whose first `head` bytes are the file's preamble and header. `None` if
-/// tables share so many bytes that keeping those of each would need several times the size of the file.
+/// tables overlap and a copy of each would exceed the memory budget, a multiple of the size of the file.
 pub fn find(bytes: &[u8], root: &'static TableSchema, head: usize) -> Option<UnknownParts> {
     find_in(bytes, &Objects::find(bytes, root), head)
 }
