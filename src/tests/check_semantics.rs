@@ -458,6 +458,16 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[(X_20, "instructions[3].args[1]")],
     ),
     (
+        "an input that is returned, and overwritten at its own offset",
+        |p| {
+            let (x, over) = (add_tensor(p, 256, 4), add_tensor(p, 256, 4));
+            p.inputs.as_mut().unwrap().push(ValueId(x));
+            p.outputs.as_mut().unwrap().push(ValueId(x));
+            call(p, "aten::relu.out", &[0, over, over]);
+        },
+        &[(X_4, "instructions[2].args[1]")],
+    ),
+    (
         "a larger tensor at the offset of one that is read later",
         |p| {
             let t = add_tensor(p, 64, 8);

@@ -13,6 +13,7 @@ mod firmware;
 mod fixtures;
 mod fold;
 mod generate;
+mod indices;
 mod inference_runtime;
 mod kernel_calls;
 mod memory;

@@ -21,8 +21,8 @@ type Arguments<'p> = Vec<(Argument<'p>, Vec<Option<Blob>>)>;
 impl<'p> KernelCall<'_, 'p> {
     /// Returns the elements of a tensor of int32 or int64 that follow from the file, in the order of its memory; those
     /// of a tensor that is filled with a number, once. `None` if they are not known.
-    pub(super) fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
-        let (value, EValue::Tensor(tensor)) = self.argument(position)? else { return None };
+    pub(super) fn constant_ints(&self, value: usize) -> Option<ConstantInts> {
+        let EValue::Tensor(tensor) = &self.method.values()[value] else { return None };
         if let Some(data) = self.method.constant(tensor) {
             return self.method.constant_ints(data, tensor.scalar_type);
         }

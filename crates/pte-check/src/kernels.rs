@@ -4,6 +4,8 @@
 //!
 //! Only values that no instruction changes are checked. Computed values are not known before the method runs.
 
+use std::ops::Range;
+
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
 use crate::RuleId::*;
@@ -13,7 +15,7 @@ use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::{DeviceType, EValue, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::facts::{Channels, Quantization, Selected};
-use pte_operators::inference::IntMeta;
+use pte_operators::inference::{IntMeta, constraints::MASKS};
 
 /// A call of a known operator.
 #[derive(Clone, Copy)]
@@ -81,7 +83,7 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     }
 }
 
-/// Checks that constant indices are in the range of a tensor's dimension.
+/// Checks that constant indices are in the range of what they select.
 fn check_indices(
     call: &KernelCall<'_, '_>,
     indices: usize,
@@ -89,27 +91,46 @@ fn check_indices(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let Some(sizes) = call.tensor(table).map(sizes) else { return };
-    let (counted, number) = match selected {
-        Selected::Rows => (&sizes[..sizes.len().min(1)], "rows"),
-        Selected::Elements => (&sizes[sizes.len().saturating_sub(2)..], "elements of each plane"),
-        Selected::Along(at) => {
-            let Some(dim) = call.int(at) else { return };
-            let dim = if dim < 0 { dim.saturating_add(sizes.len() as i64) } else { dim };
-            let size = usize::try_from(dim).ok().and_then(|dim| sizes.get(dim));
-            (size.map_or(&[][..], std::slice::from_ref), "positions of the dimension")
+    let (Some(sizes), Some((value, list))) = (call.tensor(table).map(sizes), call.argument(indices)) else { return };
+    let mut check = |value: usize, range: Range<i128>, selected: &dyn Fn() -> String| {
+        let constants = call.constant_ints(value);
+        let is_outside = |index: &i64| !range.contains(&i128::from(*index));
+        if let Some(wrong) = constants.and_then(|items| items.iter().copied().find(is_outside)) {
+            findings.add(O_14, || {
+                let name = &call.known.signature.args[indices].name;
+                let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
+                let expected = format!("{} to {}, the {} of argument {table}", range.start, range.end - 1, selected());
+                (locate(&call.method.arg(call.step, indices)), found, expected)
+            });
         }
     };
-    let end = count(counted);
-    let constants = call.constant_ints(indices);
-    let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
-    if let Some(wrong) = wrong {
-        findings.add(O_14, || {
-            let name = &call.known.signature.args[indices].name;
-            let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
-            let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
-            (locate(&call.method.arg(call.step, indices)), found, expected)
-        });
+    let planes = &sizes[sizes.len().saturating_sub(2)..];
+    match selected {
+        Selected::Rows => check(value, 0..count(&sizes[..sizes.len().min(1)]), &|| "rows".to_owned()),
+        Selected::Elements => check(value, 0..count(planes), &|| "elements of each plane".to_owned()),
+        Selected::Along(at) => {
+            if let Some(size) = call.int(at).and_then(|dim| dimension(dim, sizes)) {
+                check(value, 0..size, &|| "positions of the dimension".to_owned());
+            }
+        }
+        // Without elements to select, the kernel does not visit the indices.
+        Selected::Items { .. } if sizes.contains(&0) || !call.is_unchanged(value) => {}
+        Selected::Items { from_end } => {
+            let items = list.as_tensors().iter().map(|item| call.method.value(*item));
+            let tensor = |value: usize| match &call.method.values()[value] {
+                EValue::Tensor(tensor) => Some(tensor),
+                _ => None,
+            };
+            let mut dim = 0;
+            for (value, item) in items.map(|value| (value, value.and_then(tensor))) {
+                let is_mask = |item: &Tensor| MASKS.contains(item.scalar_type);
+                if let (Some(value), Some(size), false) = (value, sizes.get(dim), item.is_some_and(is_mask)) {
+                    let size = i128::from(*size);
+                    check(value, if from_end { -size } else { 0 }..size, &|| format!("positions of dimension {dim}"));
+                }
+                dim += item.filter(|item| is_mask(item)).map_or(1, |mask| self::sizes(mask).len());
+            }
+        }
     }
 }
 
@@ -372,7 +393,11 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         let call = self.call;
         // None means zero points of 0.
         let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
-        let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
+        let zero_points = if is_absent {
+            Some(ConstantInts::from([0]))
+        } else {
+            call.argument(2).and_then(|(value, _)| call.constant_ints(value))
+        };
         let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
         if let Some(wrong) = zero_points.and_then(outside) {
             let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };

@@ -176,6 +176,12 @@ pub enum Selected {
     Elements,
     /// Indices of the dimension that the argument at this position is.
     Along(usize),
+    /// Elements of a list of optional tensors: each item has the indices of one dimension, a mask selects of all of
+    /// its own.
+    Items {
+        /// Negative indices count from the end.
+        from_end: bool,
+    },
 }
 
 /// Part of a loop over the slices of a tensor.

@@ -76,10 +76,13 @@ impl Resolved {
             Error::new(Report::new(&self.source.name, "", diagnostics.collect()))
         };
         let (bounded, exact) = bound::bound(program, options, name).map_err(failed)?;
-        let errors = refused(program, bounded.method, exact);
-        if !errors.is_empty() {
+        let refused = refused(program, bounded.method, exact).and_then(|errors| match errors.is_empty() {
+            true => Ok(()),
+            false => Err(failed(errors)),
+        });
+        if let Err(error) = refused {
             self.program = former;
-            return Err(failed(errors));
+            return Err(error);
         }
         if let Some(before) = before.get(bounded.method) {
             self.limit_memory(bounded.method, before);
@@ -125,37 +128,43 @@ impl Resolved {
 
 /// Returns the errors of `check` about calls with sizes that are exactly the new bounds, other than those with the old
 /// ones: the kernels reject them.
-fn refused(program: &Program, method: usize, exact: [Vec<EValue>; 2]) -> Vec<BoundError> {
-    let [old, new] = exact.map(|values| {
-        let mut program = program.clone();
-        if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
-            let exact = {
-                // A value that several instructions write, as in branches, can have other sizes than each.
-                let analysis = Method::new(plan);
-                let is_written_once = |value: &usize| {
-                    analysis.value_accesses(*value).filter(|access| access.kind.may_write()).nth(1).is_none()
-                };
-                let pairs = values.into_iter().zip(plan.values()).enumerate();
-                pairs.map(|(value, (exact, own))| if is_written_once(&value) { exact } else { own.clone() }).collect()
-            };
-            plan.values = Some(exact);
-        }
-        let assembly = Resolved::from(program).to_files(&Options::default());
-        let findings = assembly.and_then(|assembly| assembly.check(&CheckOptions::default())).unwrap_or_default();
-        let is_of_call = |finding: &Finding| {
-            finding.rule.id.as_str().starts_with("O-") && finding.rule.severity <= RuleSeverity::Invalid
-        };
-        findings.into_iter().flat_map(|findings| findings.list).filter(is_of_call).collect::<Vec<_>>()
-    });
+fn refused(program: &Program, method: usize, [old, new]: [Vec<EValue>; 2]) -> Result<Vec<BoundError>, Error> {
+    let findings = rejected_calls(program, method, new)?;
+    if findings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = rejected_calls(program, method, old)?;
     let is_new = |finding: &&Finding| {
-        old.iter().all(|old| (old.rule.id, &old.location.path) != (finding.rule.id, &finding.location.path))
+        known.iter().all(|known| (known.rule.id, &known.location.path) != (finding.rule.id, &finding.location.path))
     };
     let error = |Finding { rule, location, found, expected, .. }: &Finding| {
         let message =
             format!("[{}] {} with inputs of these sizes: {found}, expected {expected}", rule.id, location.path);
         BoundError { message, help: Some(format!("the runtime: {}", rule.runtime)) }
     };
-    new.iter().filter(is_new).map(error).collect()
+    Ok(findings.iter().filter(is_new).map(error).collect())
+}
+
+/// Returns the errors of `check` about the calls of a program whose method has these values.
+fn rejected_calls(program: &Program, method: usize, exact: Vec<EValue>) -> Result<Vec<Finding>, Error> {
+    let mut program = program.clone();
+    if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
+        let values = {
+            // A value that several instructions write, as in branches, can have other sizes than each.
+            let analysis = Method::new(plan);
+            let is_written_once = |value: &usize| {
+                analysis.value_accesses(*value).filter(|access| access.kind.may_write()).nth(1).is_none()
+            };
+            let pairs = exact.into_iter().zip(plan.values()).enumerate();
+            pairs.map(|(value, (exact, own))| if is_written_once(&value) { exact } else { own.clone() }).collect()
+        };
+        plan.values = Some(values);
+    }
+    let findings = Resolved::from(program).to_files(&Options::default())?.check(&CheckOptions::default())?;
+    let is_of_call = |finding: &Finding| {
+        finding.rule.id.as_str().starts_with("O-") && finding.rule.severity <= RuleSeverity::Invalid
+    };
+    Ok(findings.into_iter().flat_map(|findings| findings.list).filter(is_of_call).collect())
 }
 
 /// Returns `true` if inputs are within the bounds of a method.

@@ -348,7 +348,7 @@ pub enum Constraint {
 const ANY: TypeSet = TypeSet(u64::MAX);
 
 /// Types of masks among indices: uint8 and bool.
-const MASKS: TypeSet = TypeSet(1 << ScalarType::BYTE.0 | 1 << ScalarType::BOOL.0);
+pub const MASKS: TypeSet = TypeSet(1 << ScalarType::BYTE.0 | 1 << ScalarType::BOOL.0);
 
 /// Types of complex numbers.
 const COMPLEX: TypeSet =

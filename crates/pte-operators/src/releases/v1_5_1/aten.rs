@@ -143,7 +143,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::full.out": creation::full, evaluation creation::full::<1>, conversion Real;
     "aten::full_like.out": elementwise::copy_in_format::<2>, evaluation creation::full_like, conversion ToReal,
         gradients None;
-    "aten::gather.out": indexing::gather, evaluation indexing::gathered,
+    "aten::gather.out": indexing::gather, evaluation indexing::gathered, selection ([2, 0], Selected::Along(1)),
         constraints [OtherDimensions { argument: 2, tensor: 0, dim: 1 }];
     "aten::ge.Scalar_out" "aten::ge.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order,
         evaluation arithmetic::at_least;
@@ -156,9 +156,12 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::gt.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order, evaluation arithmetic::more,
         functions ["greater"];
     "aten::hardtanh.out": elementwise::unary, one_order, samples Numbers, functions ["relu6"];
-    "aten::index.Tensor_out": indexing::index, constraints [Constraint::same_type(2, 0), SELECTS];
-    "aten::index_put.out": indexing::index_put, constraints [SELECTS];
-    "aten::index_put_": indexing::index_put, constraints [Indexed { argument: 2, indices: 1 }, SELECTS];
+    "aten::index.Tensor_out": indexing::index, constraints [Constraint::same_type(2, 0), SELECTS],
+        selection ([1, 0], Selected::Items { from_end: true });
+    "aten::index_put.out": indexing::index_put, constraints [SELECTS],
+        selection ([1, 0], Selected::Items { from_end: true });
+    "aten::index_put_": indexing::index_put, constraints [Indexed { argument: 2, indices: 1 }, SELECTS],
+        selection ([1, 0], Selected::Items { from_end: false });
     "aten::index_select.out": indexing::index_select, evaluation indexing::index_selected,
         selection ([2, 0], Selected::Along(1));
     "aten::isinf.out": elementwise::unary_bool, one_order, evaluation arithmetic::infinite;
@@ -251,8 +254,10 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::rsub.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::reverse_difference,
         samples Numbers;
     "aten::scalar_tensor.out": creation::scalar_tensor, evaluation creation::full::<0>, conversion Real;
-    "aten::scatter.src_out" "aten::scatter_add.out": indexing::scatter_source, constraints [INDEX_RANK];
-    "aten::scatter.value_out": indexing::scatter, constraints [INDEX_RANK], is_thorough;
+    "aten::scatter.src_out" "aten::scatter_add.out": indexing::scatter_source, constraints [INDEX_RANK],
+        selection ([2, 0], Selected::Along(1));
+    "aten::scatter.value_out": indexing::scatter, constraints [INDEX_RANK], is_thorough,
+        selection ([2, 0], Selected::Along(1));
     "aten::select_copy.int_out": indexing::select, evaluation movement::moved, movement select,
         loop_part LoopPart::Slice;
     "aten::select_scatter.out": indexing::select_scatter;
