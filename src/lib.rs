@@ -58,7 +58,7 @@ pub use emitter::{ByteSink, OutputSink};
 pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use facade::model::{Documents, Model};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
-pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, Reproduction};
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;

@@ -135,8 +135,8 @@ pub struct Resolved {
     pub layout: LayoutConfig,
     /// Release of ExecuTorch that the files are written for, if the source states one (`runtime:`).
     pub runtime: Option<Arc<Release>>,
-    /// Layout of the inputs of a merge, if it is already that of a release.
-    pub(crate) former: Option<LayoutConfig>,
+    /// Layouts of the binary inputs of a merge, if they are already those of a release.
+    pub(crate) former: Vec<LayoutConfig>,
     /// Layout options that the source states.
     pub(crate) stated: LayoutOptions,
     overrides: Overrides,
@@ -227,7 +227,7 @@ impl Document {
             name: document.name.as_ref().map(|name| name.value.to_string()),
             layout,
             runtime: resolved.runtime.map(|release| Arc::new(release.clone())),
-            former: None,
+            former: Vec::new(),
             stated: resolved.options,
             overrides: resolved.overrides,
             has_methods: resolved.has_methods,
@@ -277,7 +277,7 @@ impl From<Program> for Resolved {
             name: None,
             layout: LayoutConfig::default(),
             runtime: None,
-            former: None,
+            former: Vec::new(),
             stated: LayoutOptions::default(),
             overrides: Overrides::default(),
             source: Arc::default(),
@@ -318,7 +318,11 @@ impl Resolved {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
         let runtime = options.for_runtime.clone().or_else(|| resolved.runtime.clone());
-        let former = resolved.former.take().unwrap_or_else(|| resolved.layout.clone());
+        let mut former = std::mem::take(&mut resolved.former);
+        // YAML has no former layout.
+        if former.is_empty() && !resolved.origins.has_positions() {
+            former.push(resolved.layout.clone());
+        }
         if let Some(release) = &runtime {
             resolved.lay_out_for(release, options)?;
         }
@@ -337,10 +341,7 @@ impl Resolved {
         if let Some(release) = &runtime {
             resolved.finish_for(release, &same)?;
         }
-        // YAML has no former layout.
-        if let Some(written) =
-            written_for.as_mut().filter(|_| resolved.has_methods && !resolved.origins.has_positions())
-        {
+        if let Some(written) = written_for.as_mut().filter(|_| resolved.has_methods) {
             written.layout = layouts::changes(&resolved.program, &former, &resolved.layout);
         }
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)

@@ -148,7 +148,8 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
             if runtimes.is_all {
                 let files = || validated.iter().filter(|validated| validated.is_read).map(|validated| &validated.file);
                 let is_printed = |file: &&FileFindings| messages.warns() || file.counts().errors > 0;
-                files().filter(is_printed).map(releases::line).chain([releases::summary(files())]).collect()
+                let help = if messages.warns() { help(&validated) } else { String::new() };
+                files().filter(is_printed).map(releases::line).chain([releases::summary(files()), help]).collect()
             } else {
                 text(&validated, total, arguments.all, least)
             }

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, SCHEMA_LINE};
+use pte_emit::{
+    Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, Reproduction, SCHEMA_LINE,
+};
 
 use super::exit::{Exit, Failure};
 use super::formats::{self, YAML};
@@ -100,8 +102,11 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let (large_data, _new_folder) = arguments.large_data()?;
     let payload = arguments.payload.into();
     let mut options = PrintOptions::default();
-    (options.explicit, options.replan, options.large_data, options.payload, options.file) =
-        (arguments.explicit, arguments.replan, large_data, payload, file);
+    (options.explicit, options.large_data, options.payload, options.file) =
+        (arguments.explicit, large_data, payload, file);
+    if arguments.replan {
+        options.reproduction = Reproduction::AllButOffsets;
+    }
     let printed = source.to_yaml(&arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {

@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 use pte_emit::program::{ExecutionPlan, Program};
 use pte_emit::text::counted;
 use pte_emit::{
-    Assembly, Code, Error, Format, LargeData, Model, Options, OutputSink, PrintOptions, Resolved,
+    Assembly, Code, Error, Format, LargeData, Model, Options, OutputSink, PrintOptions, Reproduction, Resolved,
     check::{CheckOptions, Findings},
     generate::{Candidate, Reduced, Stopped, reduce_bytes, reduce_program},
     plan::LayoutConfig,
@@ -306,7 +306,9 @@ impl<'a> Session<'a> {
             Some(assembly) => {
                 let files = (binary.files)(assembly)?;
                 let written = match is_text {
-                    true => yaml(&files, self.folder.path(), false).and_then(|text| self.write_text(&text)),
+                    true => {
+                        yaml(&files, self.folder.path(), Reproduction::File).and_then(|text| self.write_text(&text))
+                    }
                     false => self.write_files(&files),
                 };
                 let path = written.map_err(|error| input.error(&error))?.0;
@@ -389,7 +391,7 @@ impl<'a> Session<'a> {
             let assembly = rebuild(&candidate, &layout).ok()?;
             let binary = self.bundle(OutputFormat::default_of(true), &candidate);
             let files = (binary.files)(&assembly).ok().filter(|files| files.len() == 1)?;
-            let text = yaml(&files, self.folder.path(), true).ok()?;
+            let text = yaml(&files, self.folder.path(), Reproduction::Program).ok()?;
             let Resolved { program, tests, layout, .. } =
                 Model::from_yaml("reduced.yaml", text, self.folder.path()).resolve().ok()?;
             Some((Candidate::new(program, tests), layout))
@@ -448,7 +450,7 @@ impl<'a> Session<'a> {
         }
         let written = match self.format {
             CandidateFormat::Yaml => {
-                let text = yaml(&files, self.folder.path(), false);
+                let text = yaml(&files, self.folder.path(), Reproduction::File);
                 text.and_then(|text| self.write_text(&text))
             }
             CandidateFormat::Binary(_) => self.write_files(&files),
@@ -578,7 +580,7 @@ impl<'a> Session<'a> {
                     let path = sibling(output, name).map_err(failed)?;
                     match format {
                         CandidateFormat::Yaml if position == 0 => {
-                            let text = yaml(&files, folder, false).map_err(failed)?;
+                            let text = yaml(&files, folder, Reproduction::File).map_err(failed)?;
                             write(&path, format.replaced(), &text_content(&text))?;
                         }
                         CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, Replaced::Binary, content)?,
@@ -716,14 +718,18 @@ fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
     options
 }
 
-/// Prints the main one of these files as YAML; with `anew`, as [`PrintOptions::anew`] says.
-fn yaml(files: &[(OutputName<'_>, OutputContent<'_>)], folder: &Path, anew: bool) -> std_io::Result<String> {
+/// Prints the main one of these files as YAML.
+fn yaml(
+    files: &[(OutputName<'_>, OutputContent<'_>)],
+    folder: &Path,
+    reproduction: Reproduction,
+) -> std_io::Result<String> {
     let mut bytes = Vec::new();
     if let Some((_, content)) = files.first() {
         content.write(&mut bytes)?;
     }
     let mut options = print_options(LargeData::Inline, Path::new(""));
-    options.anew = anew;
+    options.reproduction = reproduction;
     let printed = Model::from_binary("reduced", &bytes).to_yaml(folder, &options);
     printed.map(|printed| printed.text).map_err(std_io::Error::other)
 }

@@ -37,7 +37,7 @@ use facts::names::SharedPlaces;
 use graph::PayloadGraphs;
 use hints::Hints;
 use options::Printer;
-pub use options::{Assembler, LargeData, PayloadForm, PrintOptions};
+pub use options::{Assembler, LargeData, PayloadForm, PrintOptions, Reproduction};
 pub use printed::Printed;
 pub use stats::PrintStats;
 

@@ -53,18 +53,29 @@ pub enum PayloadForm {
     Opaque,
 }
 
+/// What of a file assembling its YAML gives again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reproduction {
+    /// The file, byte for byte if possible.
+    #[default]
+    File,
+    /// All but the offsets of planned memory, which the YAML omits: assembling plans the memory again. A method whose
+    /// tensors share bytes while they are alive keeps its offsets.
+    AllButOffsets,
+    /// What the program computes, without indices, offsets and overrides that only reproduce the file: assembling
+    /// numbers the values and plans the memory again.
+    Program,
+}
+
 /// Options of printing.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PrintOptions {
     /// Print all properties, including those that assembling computes.
     pub explicit: bool,
-    /// Omit the offsets of planned memory also if assembling computes others. A method whose tensors share bytes while
-    /// they are alive keeps its offsets.
-    pub replan: bool,
-    /// Print a program without indices, offsets and overrides that only reproduce the file: assembling numbers its
-    /// values and plans its memory again.
-    pub anew: bool,
+    /// What of the file assembling the YAML gives again.
+    pub reproduction: Reproduction,
     /// Treatment of large data.
     pub large_data: LargeData,
     /// Form of the payloads of delegates.

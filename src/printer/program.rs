@@ -9,8 +9,8 @@ use super::data::DataPrinter;
 use super::facts::MethodFacts;
 use super::facts::names::SharedPlaces;
 use super::graph::PayloadGraphs;
-use super::hints::Hints;
-use super::options::{PayloadForm, Printer};
+use super::hints::{Hints, MemoryHints};
+use super::options::{PayloadForm, Printer, Reproduction};
 use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
 use super::stats::PrintStats;
@@ -110,15 +110,15 @@ fn print_with_tests(
         ..ProgramYaml::new(&found.program, &payloads, printer)
     };
     let mut hints = Hints { everything: printer.options.explicit, ..Hints::default() };
-    hints.memory.replan = printer.options.replan;
+    let reproduction = printer.options.reproduction;
+    hints.memory.replan = reproduction == Reproduction::AllButOffsets;
     // Recovering the layout emits the program, which takes as long as printing it.
     let recover = || placement.map_or(Ok(None), |placement| placement.layout(&found));
     let (recovered, first) = workers::both(true, recover, || Rounds::begin(program, hints));
     let (recovered, mut rounds) = (recovered?, first?);
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
-    let (replan, anew) = (printer.options.replan, printer.options.anew);
-    let exact = recovered.as_ref().filter(|recovered| recovered.exact && !replan && !anew);
+    let exact = recovered.as_ref().filter(|recovered| recovered.exact && reproduction == Reproduction::File);
     let raw = match exact {
         // Patches need an exact layout, because their offsets would otherwise be those of another file.
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
@@ -129,13 +129,14 @@ fn print_with_tests(
         Some((release, rest)) => layout::print_all(Some(release), &rest, &raw, printer)?,
         None => layout::print_all(None, &layout, &raw, printer)?,
     });
-    if printer.options.anew {
+    if reproduction == Reproduction::Program {
         let difference = "its values are numbered and its memory is planned again".to_owned();
         return Ok(Printed { stats: rounds.stats(), ..Printed::new(rounds.text, Some(difference)) });
     }
+    let replanned = (reproduction == Reproduction::AllButOffsets).then(|| rounds.replanned());
     let difference = rounds.complete(|assembly| {
-        if printer.options.replan {
-            return Ok(None);
+        if replanned.is_some() {
+            return Ok(replanned.clone());
         }
         let differs = match assembly.program_file() {
             Some(file) => layout::difference(origin, &file)?,
@@ -145,7 +146,7 @@ fn print_with_tests(
     })?;
     let stats = rounds.stats();
     // Field overrides may reproduce the file if the layout does not.
-    if difference.is_some() && bundle.is_none() && !printer.options.replan {
+    if difference.is_some() && bundle.is_none() && reproduction == Reproduction::File {
         let layouts = [layout.clone(), LayoutConfig { header: layout.header, ..LayoutConfig::default() }];
         // Prefer few patches.
         for most in [overrides::FEW, overrides::MANY] {
@@ -214,6 +215,22 @@ impl<'p> Rounds<'p> {
             methods = program.facts(&hints);
         }
         Ok(Rounds { program, hints, text: program.print(&methods)?, methods, suffix: String::new() })
+    }
+
+    /// Says which memory is planned again.
+    fn replanned(&self) -> String {
+        let mut text = "its memory is planned again".to_owned();
+        for (plan, hints) in self.program.program.plans().iter().zip(&self.hints) {
+            let why = match hints.memory {
+                MemoryHints { offsets: true, .. } => "no planner can place its tensors",
+                MemoryHints { replan: false, .. } => "tensors share bytes while they are alive",
+                MemoryHints { .. } => continue,
+            };
+            let name = plan.name.as_deref().unwrap_or_default();
+            text +=
+                &format!("; method `{name}` keeps its offsets, because {why}: delete its `memory:` entries to plan it");
+        }
+        text
     }
 
     /// Prints the program with the current hints.

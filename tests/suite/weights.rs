@@ -118,7 +118,7 @@ fn shared_data_are_split_or_set_together() {
     folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
     let set = ["weights", "set", "m.yaml", "--from", "w.safetensors", "-o", "new.pte"];
     let done = folder.run(&set).exits(1);
-    done.stderr_contains("it shares its data with `a`; `--map 'b=NAME'` sets both, `--partial` keeps its bytes");
+    done.stderr_contains("its bytes are those of `a`, which is set: name its source with `--map 'b=NAME'`, or keep its bytes with `--partial`");
     let data = |blobs: &[&str]| {
         let program = Model::open(folder.path().join("new.pte")).unwrap().resolve().unwrap().program;
         let found: Vec<Vec<u8>> = program.blobs.iter().map(|blob| blob.to_vec().unwrap()).collect();
@@ -187,6 +187,33 @@ methods:
     let last = text.lines().last().unwrap();
     assert!(last.starts_with("stored twice: 32 bytes, sha256 "), "{text}");
     assert!(last.contains("`a`, `c` in segment at ") && last.contains("; `b` in segment at "), "{text}");
+}
+
+/// Constants and state with the same bytes are in segments of their own.
+#[test]
+fn each_weight_has_its_own_offset() {
+    let yaml = "
+methods:
+  forward:
+    values:
+      c: {tensor: float32, data: [1, 2]}
+      s: {tensor: float32, data: [1, 2], mutable: true}
+      x: {tensor: float32, sizes: [2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::add.out, args: [c, s], out: y}
+      - {kernel: aten::copy_, args: [s, x], out: s}
+";
+    let folder = Folder::new(&[("m.yaml", yaml)]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    let file = folder.read("m.pte");
+    for source in ["m.yaml", "m.pte"] {
+        let path = folder.path().join(source).display().to_string();
+        let offsets = weights(&path).weights.iter().map(|weight| weight.offset.unwrap() as usize).collect::<Vec<_>>();
+        assert!(offsets.len() == 2 && offsets[0] != offsets[1], "{source}: {offsets:?}");
+        assert!(offsets.iter().all(|at| file[*at..at + 8] == [0, 0, 128, 63, 0, 0, 0, 64]), "{source}: {offsets:?}");
+    }
 }
 
 #[test]

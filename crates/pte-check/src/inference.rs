@@ -12,7 +12,8 @@ use super::semantics::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::aliases::AliasKind;
 use pte_analysis::inference::{self, Inference, Knowledge, Mismatch};
-use pte_model::diagnostics::{clipped, counted};
+use pte_model::diagnostics::counted;
+use pte_model::diagnostics::text::clipped_to;
 use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use pte_operators::kinds::Kinds;
@@ -380,6 +381,9 @@ impl<'m, 'p> CallInference<'m, 'p> {
     }
 }
 
+/// Characters of a description of an argument, whose lists may be long.
+const SHOWN: usize = 200;
+
 /// Reports an argument that an operator or its kernel does not take.
 fn report_argument(
     call: &KernelCall<'_, '_>,
@@ -390,8 +394,9 @@ fn report_argument(
     findings.add(O_14, || {
         let operator = call.known;
         let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
-        let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
-        (locate(&call.method.arg(call.step, invalid.argument)), found, clipped(&invalid.expected))
+        let [found, expected] = [&invalid.found, &invalid.expected].map(|text| clipped_to(text, SHOWN));
+        let found = format!("{found} for argument `{name}` of {}", operator.name);
+        (locate(&call.method.arg(call.step, invalid.argument)), found, expected)
     });
 }
 

@@ -65,15 +65,22 @@ impl<'a> InputLayout<'a> {
     }
 }
 
-/// Returns the options in which the file of a program differs from that of its former layout, with both values.
-pub fn changes(program: &Program, former: &LayoutConfig, layout: &LayoutConfig) -> Vec<String> {
-    let [former, now] = [former, layout].map(|layout| InputLayout::new(String::new(), program, layout));
-    let change = |option: &OptionSpec| {
+/// Returns the options in which the file of a program differs from those of its former layouts, with both values.
+pub fn changes(program: &Program, former: &[LayoutConfig], layout: &LayoutConfig) -> Vec<String> {
+    let input = |layout| InputLayout::new(String::new(), program, layout);
+    let (former, now) = (former.iter().map(input).collect::<Vec<_>>(), input(layout));
+    let change = |(option, former): (&OptionSpec, &InputLayout<'_>)| {
         let (before, after) = (former.value(option)?, now.value(option)?);
         let is_same = before == after || now.is_reproduced_with(option, before);
         (!is_same).then(|| format!("`{}`: {} -> {}", option.name, option.print(before), option.print(after)))
     };
-    OPTIONS.iter().filter_map(change).collect()
+    let mut changes: Vec<String> = OPTIONS
+        .iter()
+        .flat_map(|option| former.iter().map(move |former| (option, former)))
+        .filter_map(change)
+        .collect();
+    changes.dedup();
+    changes
 }
 
 /// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their

@@ -93,8 +93,10 @@ impl Resolved {
                 inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
             layouts::common(&layouts)
         };
-        let former = runtime.as_ref().and_then(|_| common(&inputs).ok());
+        let mut former = Vec::new();
         if let Some(release) = &runtime {
+            let binary = inputs.iter().filter(|input| !input.origins.has_positions());
+            former.extend(binary.map(|input| input.layout.clone()));
             inputs.iter_mut().try_for_each(|input| input.lay_out_for(release, &Options::default()))?;
         }
         if let Some(newer) = inputs.iter().find(|input| input.program.newer_parts().is_some()) {

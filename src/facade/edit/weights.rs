@@ -85,17 +85,11 @@ impl Model {
             true => assembly.value_name(method, value).map(str::to_owned),
             false => printed.get(method)?.names.get(value)?.clone(),
         };
-        let offsets = Offsets::of(assembly);
-        let is_file = |blob: &Blob| self.origin().is_some() && matches!(blob.source(), BlobSource::File { .. });
-        let offset = |group: DataGroup, blob: BlobId| match assembly.program.blob(blob) {
-            data if is_file(data) => {
-                if let BlobSource::File { offset, .. } = data.source() {
-                    Some(*offset)
-                } else {
-                    None
-                }
-            }
-            _ => offsets.of_blob(group, blob),
+        let first = |blob: BlobId| same[blob.0 as usize];
+        let offsets = offsets(assembly, &first);
+        let offset = |group: DataGroup, blob: BlobId| match assembly.program.blob(blob).source() {
+            BlobSource::File { offset, .. } if self.origin().is_some() => Some(*offset),
+            _ => offsets.get(&(group, first(blob))).copied(),
         };
         weights::list(&Subject {
             program: &assembly.program,
@@ -150,42 +144,34 @@ impl Model {
     }
 }
 
-/// Offsets of data in the files of an assembly.
-struct Offsets(HashMap<(DataGroup, BlobId), u64>);
-
-impl Offsets {
-    fn of(assembly: &Assembly) -> Offsets {
-        let mut offsets = HashMap::new();
-        let mut add = |group: DataGroup, segment: &Segment, base: u64| {
-            for piece in &segment.pieces {
-                let offset = base.checked_add(segment.offset).and_then(|offset| offset.checked_add(piece.offset));
-                offset.into_iter().for_each(|offset| _ = offsets.entry((group, piece.blob)).or_insert(offset));
-            }
-        };
-        let plan = &assembly.plan;
-        if let Some(file) = assembly.program_file() {
-            let base = file.placement().segment_base_offset;
-            for (number, segment) in plan.segments.iter().enumerate() {
-                let number = number as u32;
-                let is_state = plan.mutable_data.as_ref().is_some_and(|(at, _)| *at == number);
-                let group = match (is_state, plan.named_data.contains(&number)) {
-                    (true, _) => DataGroup::States,
-                    (false, true) => DataGroup::Named,
-                    (false, false) => DataGroup::Constants,
-                };
-                add(group, segment, base);
-            }
+/// Returns the offsets of data in the files of an assembly, by the first blob with the same bytes.
+fn offsets(assembly: &Assembly, first: &dyn Fn(BlobId) -> BlobId) -> HashMap<(DataGroup, BlobId), u64> {
+    let mut offsets = HashMap::new();
+    let mut add = |group: DataGroup, segment: &Segment, base: u64| {
+        for piece in &segment.pieces {
+            let offset = base.checked_add(segment.offset).and_then(|offset| offset.checked_add(piece.offset));
+            offset.into_iter().for_each(|offset| _ = offsets.entry((group, first(piece.blob))).or_insert(offset));
         }
-        for (file, (_, output)) in plan.external.iter().zip(assembly.data_files()) {
-            let base = output.placement().segment_base_offset;
-            file.segments.iter().for_each(|segment| add(DataGroup::External, segment, base));
+    };
+    let plan = &assembly.plan;
+    if let Some(file) = assembly.program_file() {
+        let base = file.placement().segment_base_offset;
+        for (number, segment) in plan.segments.iter().enumerate() {
+            let number = number as u32;
+            let is_state = plan.mutable_data.as_ref().is_some_and(|(at, _)| *at == number);
+            let group = match (is_state, plan.named_data.contains(&number)) {
+                (true, _) => DataGroup::States,
+                (false, true) => DataGroup::Named,
+                (false, false) => DataGroup::Constants,
+            };
+            add(group, segment, base);
         }
-        Offsets(offsets)
     }
-
-    fn of_blob(&self, group: DataGroup, blob: BlobId) -> Option<u64> {
-        self.0.get(&(group, blob)).copied()
+    for (file, (_, output)) in plan.external.iter().zip(assembly.data_files()) {
+        let base = output.placement().segment_base_offset;
+        file.segments.iter().for_each(|segment| add(DataGroup::External, segment, base));
     }
+    offsets
 }
 
 impl Resolved {

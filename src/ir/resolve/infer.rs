@@ -456,10 +456,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 if !is_checked(call.action) && undeclared.is_empty() => {}
             InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => {
                 let InvalidArgument { argument, found, expected } = invalid;
-                let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
+                let first = call.operator.results(call.args.len()).start;
+                let out = argument.checked_sub(first).and_then(|out| call.action.outs().get(out));
+                let at = match (written.get(*argument), out) {
+                    (Some(argument), _) => argument.id,
+                    (None, Some(out)) => out.id,
+                    (None, None) => name.id,
+                };
                 let of = call.operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
                 let message = format!("{} does not take {found} for `{of}`", name.value);
-                self.error(Code::RejectedCall, at, message, format!("expected {expected}"));
+                let mut rejected = Code::RejectedCall.error(at, message).label(format!("expected {expected}"));
+                let value = call.args.get(*argument).filter(|_| out.is_some());
+                if let Some(declaration) = value.and_then(|value| self.declaration_of_value(*value)) {
+                    rejected = rejected.related(self.values[declaration].name.id, "declared here");
+                }
+                self.diagnostics.push(rejected);
             }
             InferenceError::Undetermined(_) | InferenceError::UnknownOperator if depends_on_failed => {}
             InferenceError::Undetermined(reason) => {

@@ -194,7 +194,8 @@ impl UnsetWeight {
         }
         let hint = match (&self.shares_with, &self.nearest) {
             (Some(other), _) => format!(
-                "it shares its data with `{}`; `--map '{name}=NAME'` sets both, `--partial` keeps its bytes",
+                "its bytes are those of `{}`, which is set: name its source with `--map '{name}=NAME'`, or keep its bytes with \
+                 `--partial`",
                 clipped(other)
             ),
             (None, Some(nearest)) => format!("the source has `{}`; use `--map`", clipped(nearest)),

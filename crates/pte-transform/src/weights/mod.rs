@@ -280,7 +280,7 @@ fn add_tensors(subject: &Subject<'_>, rows: &mut IndexMap<(String, Stored), Row>
                         (false, _) => DataGroup::Constants,
                     };
                     let same = subject.same[blob.0 as usize];
-                    weight.offset = (subject.offset)(group, same);
+                    weight.offset = (subject.offset)(group, blob);
                     weight.file = tag.clone().filter(|_| is_external);
                     let data = program.blob(blob);
                     // A view of the first bytes of another constant.
@@ -331,7 +331,7 @@ fn add_keys(subject: &Subject<'_>, rows: &mut IndexMap<(String, Stored), Row>) {
         let known = layout.cloned().or_else(|| users.layout(key, data.len()));
         let mut weight = weight(key.to_owned(), kind, known.as_ref(), data.len());
         let same = subject.same[blob.0 as usize];
-        weight.offset = (subject.offset)(group, same);
+        weight.offset = (subject.offset)(group, blob);
         weight.used_by = users.of_key(key);
         weight.file = tag.map(str::to_owned);
         weight.location = if group == DataGroup::Named { WeightLocation::Segment } else { WeightLocation::External };

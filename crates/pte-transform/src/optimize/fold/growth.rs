@@ -75,9 +75,17 @@ impl Ledger {
         self.open.get(&(method, value)).is_some_and(|open| *open > 0)
     }
 
-    /// Chooses the calls to fold, and returns the number of bytes by which the file grows.
+    /// Chooses the calls to fold, and returns the number of bytes by which the file grows: all calls if the file grows
+    /// by at most `max_growth` then, otherwise groups as long as there is room.
     pub fn choose(&mut self, candidates: &Candidates, max_growth: u64) -> i64 {
         let (mut total, mut left) = (0i128, i128::from(max_growth));
+        let all: i128 = (0..candidates.calls.len()).map(|call| self.toggle(candidates, call)).sum();
+        if all <= left {
+            return i64::try_from(all).unwrap_or(i64::MIN);
+        }
+        (0..candidates.calls.len()).rev().for_each(|call| {
+            self.toggle(candidates, call);
+        });
         for group in self.groups(candidates) {
             let mut growth: i128 = group.iter().map(|call| self.toggle(candidates, *call)).sum();
             if growth > left {
