@@ -54,6 +54,18 @@ pub enum PayloadForm {
 }
 
 /// What of a file assembling its YAML gives again.
+///
+/// ```
+/// use pte_emit::{Model, PrintOptions, Reproduction};
+///
+/// let assembly = Model::open("examples/add.yaml")?.assemble(&Default::default())?;
+/// let file = Model::from_binary("add.pte", assembly.program_file().unwrap().to_vec()?);
+/// let mut options = PrintOptions::default();
+/// options.reproduction = Reproduction::AllButOffsets;
+/// let printed = file.to_yaml(".".as_ref(), &options)?;
+/// assert_eq!(printed.difference.as_deref(), Some("its memory is planned again"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reproduction {

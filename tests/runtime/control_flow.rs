@@ -1,11 +1,14 @@
 //! Memory plans of random programs with many branches and loops, in the real runtime: with the minimal planner, and
-//! after `optimize`, the outputs have the same bits as without any sharing of memory. With the exporter's algorithms
-//! they have them, or `check` reports the plan.
+//! after `optimize`, the outputs have the same bits as without any sharing of memory, where each move copies its source
+//! instead of giving its memory to the target. With the exporter's algorithms they have them, or `check` reports the
+//! plan.
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime control_flow:: -- --ignored
 //! --nocapture`. `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
 
-use pte_emit::program::{EValue, Memory, MemoryPlanner, Program};
+use pte_emit::program::{
+    EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, Operator, OperatorId, Program, ValueId,
+};
 use pte_emit::{Assembly, Options, Resolved, check::CheckOptions, edit::OptimizeOptions};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, control_flow};
@@ -28,10 +31,30 @@ fn planned(program: &Program, planner: MemoryPlanner) -> Resolved {
     Resolved::from(program)
 }
 
-/// Returns a program in which no two tensors share memory.
+/// Replaces the moves of tensors by calls that copy them.
+fn copy_instead_of_moving(plan: &mut ExecutionPlan) {
+    let values = plan.values.get_or_insert_default();
+    let format = ValueId::of(values.len());
+    values.push(EValue::Null);
+    let operators = plan.operators.get_or_insert_default();
+    let op_index = OperatorId(operators.len() as i32);
+    operators.push(Operator { name: Some("aten::clone".to_owned()), overload: Some("out".to_owned()) });
+    let chains = plan.chains.iter_mut().flatten();
+    for instruction in chains.flat_map(|chain| chain.instructions.iter_mut().flatten()) {
+        if let Instruction::MoveCall { move_from, move_to } = *instruction
+            && values.get(move_from.0 as usize).is_some_and(|value| value.as_tensor().is_some())
+        {
+            let args = Some([move_from, format, move_to, move_to].as_slice().into());
+            *instruction = Instruction::KernelCall { op_index, args };
+        }
+    }
+}
+
+/// Returns a program in which no two tensors share memory, not even by moves.
 fn separate(program: &Program) -> Resolved {
     let mut program = program.clone();
     for plan in program.execution_plan.iter_mut().flatten() {
+        copy_instead_of_moving(plan);
         let mut next = 0;
         for value in plan.values.iter_mut().flatten() {
             let EValue::Tensor(tensor) = value else { continue };

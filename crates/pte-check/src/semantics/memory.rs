@@ -428,7 +428,7 @@ impl OverlapSweep<'_, '_> {
         };
         // A view is not larger than its base, and has its element type.
         let may_view = is_own && same_start && range.end <= other.end;
-        // A view of a result or an input that is overwritten is no reason to return it; state is returned as it is then.
+        // A view of an overwritten result or input is no reason to return it. State is returned as it is then.
         let is_state = live.from == 0 && !self.method.is_input[live.value as usize];
         let is_output = !is_state && live.to == self.method.end() + 1;
         Some(match () {
