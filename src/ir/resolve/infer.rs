@@ -18,7 +18,9 @@ use pte_model::diagnostics::{Code, clipped, counted};
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::attributes::TENSOR_ATTRIBUTES;
 use pte_model::program::instruction::{Callee, FieldRole};
-use pte_model::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
+use pte_model::program::{
+    DelegateId, EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId,
+};
 use pte_operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use pte_xnnpack::arguments;
 use pte_yaml::tree::NodeId;
@@ -62,7 +64,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let rest: Vec<ValueId> = self.unfinished.keys().copied().collect();
         self.finish_views(&mut pass, &rest);
-        self.check_views(&pass);
+        self.check_views(&pass, plan);
         let unfinished = std::mem::take(&mut self.unfinished);
         let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
         let has_cause = |value: &ValueId| pass.failed.contains(value);
@@ -297,7 +299,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Reports views whose number of elements differs from that of their bases. Warns about views whose elements are
     /// not in the same order, or whose sizes do not follow those of the bases.
-    fn check_views(&mut self, pass: &InferencePass) {
+    fn check_views(&mut self, pass: &InferencePass, plan: &ExecutionPlan) {
         if (0..self.values.len()).all(|declaration| self.view_of(declaration).is_none()) {
             return;
         }
@@ -307,6 +309,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             _ => None,
         });
         let entries: HashSet<&str> = entries.collect();
+        let moved = plan.instructions().filter_map(|instruction| match instruction {
+            Instruction::MoveCall { move_to, .. } => Some(*move_to),
+            _ => None,
+        });
+        let moved: HashSet<ValueId> = moved.collect();
         let numbers: Vec<Option<ValueId>> = self.declared.iter().map(|known| known.number).collect();
         let tensor = |declaration: usize| {
             let number = numbers.get(declaration).copied().flatten()?;
@@ -320,6 +327,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             };
             let Some(meta) = pass.inference.tensor(&pass.values, base) else { continue };
+            let is_moved = moved.contains(&base);
             let at = written.sizes.as_ref().map_or(value.name.id, |sizes| sizes.id);
             let (sizes, base_sizes) =
                 (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
@@ -337,6 +345,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let mut warn = |at: NodeId, message: String, label: &str| {
                 self.diagnostics.push(Code::InvalidView.warning(at, message).label(label));
             };
+            if is_moved {
+                let message = format!("`{name}` is a view of `{base}`, which a move sets");
+                warn(
+                    view_of.id,
+                    message,
+                    "it has the planned memory of its base, which a move does not write: view the sources, or call `executorch_prim::et_view.default`",
+                );
+            }
             if view.scalar_type != of.scalar_type {
                 let at = written.scalar_type.as_ref().map_or(value.name.id, |stated| stated.id);
                 let (own, other) = (view.scalar_type, of.scalar_type);

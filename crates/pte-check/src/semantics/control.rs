@@ -34,8 +34,6 @@ struct Branch {
 /// The jumps of a method. Most methods have none, and the other fields are then empty.
 pub struct ControlFlow {
     jumps: Vec<Branch>,
-    /// By step: number of jumps before it that are always taken.
-    always: Vec<u32>,
     /// By step: `true` if a backward jump may be the first to reach it, because an earlier jump skips it.
     reached_backwards: Vec<bool>,
 }
@@ -52,15 +50,13 @@ impl ControlFlow {
         };
         let jumps: Vec<Branch> = blocks::jumps(method.plan).into_iter().map(branch).collect();
         if jumps.is_empty() {
-            return ControlFlow { jumps, always: Vec::new(), reached_backwards: Vec::new() };
+            return ControlFlow { jumps, reached_backwards: Vec::new() };
         }
         let steps = method.steps.len();
-        let mut always = vec![0; steps + 2];
         // Numbers of forward and backward jumps over each step, first as differences, then as sums.
         let (mut forward, mut backward) = (vec![0i64; steps + 2], vec![0i64; steps + 2]);
         for jump in &jumps {
             let (step, to) = (jump.step as usize, jump.to as usize);
-            always[step + 1] += u32::from(jump.outcome == BranchOutcome::Always && to != step + 1);
             if jump.outcome == BranchOutcome::Never {
                 continue;
             }
@@ -76,14 +72,8 @@ impl ControlFlow {
                 backward[step] += backward[step - 1];
             }
             reached_backwards[step] = forward[step] > 0 && backward[step] > 0;
-            always[step + 1] += always[step];
         }
-        ControlFlow { jumps, always, reached_backwards }
-    }
-
-    /// Returns `true` if no jump in `from..to` is always taken, so that `to` may follow `from` without jumps.
-    pub fn falls_through(&self, from: u32, to: u32) -> bool {
-        self.always.get(from as usize) == self.always.get(to as usize)
+        ControlFlow { jumps, reached_backwards }
     }
 
     /// Returns `true` if a backward jump may be the first to reach a step.

@@ -33,7 +33,9 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     fn has(&self, range: &PoolRange) -> bool {
         let starts = self.starts.get_or_init(|| {
             let of = |method: &'m MethodAnalysis<'p>| {
-                let written = method.accesses.list.iter().filter(|access| access.kind.may_write());
+                // A move or a view writes no bytes.
+                let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
+                let written = method.accesses.list.iter().filter(is_write);
                 written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
             };
             let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
@@ -228,7 +230,8 @@ impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
         let range = |access: &Access| method.ranges[access.value as usize];
         let written = method.accesses.list.iter().filter(|access| access.kind.writes_bytes());
-        let sources = method.accesses.list.iter().filter(|access| access.kind.may_write()).filter_map(range);
+        let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
+        let sources = method.accesses.list.iter().filter(is_write).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
         let initial = initial.filter_map(|value| method.ranges[value]);

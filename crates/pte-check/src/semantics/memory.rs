@@ -1,17 +1,18 @@
 //! Reports writes to planned memory that a live tensor occupies (`X-4` to `X-6`, `X-20`).
 //!
 //! Memory planning shares memory between tensors with disjoint lifetimes, views and in-place results. A write is
-//! therefore reported only if another tensor with content of its own is read later, without a jump in between that is
-//! always taken. Tensors at the same offset may be views of each other.
+//! therefore reported only if another tensor with content is read later, on a path that does not write it before.
+//! Tensors at the same offset may be views of each other.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
+use super::paths::Blocks;
 use crate::RuleId::{self, *};
 use crate::RuleSeverity;
 use pte_analysis::access::Access;
@@ -20,13 +21,15 @@ use pte_analysis::lifetimes::KeptMoves;
 use pte_analysis::moved::{MovedMemory, OverwrittenMove};
 use pte_analysis::operators::AccessKind;
 use pte_analysis::planning::value_requests;
+use pte_model::program::element::Part;
 use pte_model::program::pools::PoolRange;
 
 /// Names of arguments whose elements are indices.
 const INDEX_ARGUMENTS: &[&str] = &["index", "indices"];
 
 /// A time span in which the content of a tensor is live. The start of the method is at time 0, step `i` at `i + 1`; the
-/// last two times are the read of the outputs and the start of the next execution.
+/// last two times are the read of the outputs and the start of the next execution. In a method with jumps, the span has
+/// all writes and reads of the tensor, and [`OverlapSweep::reads`] follows the paths.
 #[derive(Debug, Clone, Copy)]
 struct LiveRange {
     value: u32,
@@ -34,23 +37,29 @@ struct LiveRange {
     from: u32,
     /// Time of the last read.
     to: u32,
-    /// For content that the next execution or the next iteration of a loop reads: the steps at which that begins and at
-    /// which it reads.
-    next_iteration: Option<(u32, u32)>,
+    /// The tensor has content at the start of the method.
+    is_initial: bool,
+    /// The next execution reads the content.
+    is_kept: bool,
 }
 
 /// Reports writes to memory with live content, and results of one call that overlap.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     check_results(method, findings, locate);
+    check_inputs(method, findings, locate);
     if method.accesses.is_truncated {
         return;
     }
     let kept = KeptMoves::new(method.plan, &method.operators, &value_requests(method.plan, &method.operators));
-    check_moves(method, flow, &kept, findings, locate);
-    let Some(mut live_ranges) = live_ranges(method, flow) else {
-        return method.report(&limits::LOOPS, findings, locate);
+    let reported = check_moves(method, flow, &kept, findings, locate);
+    let mut budget = method.budget(&limits::OVERLAPS);
+    let Some(views) = views(method, &mut budget) else {
+        return method.report(&limits::OVERLAPS, findings, locate);
     };
+    let has_jumps = !flow.edges().is_empty();
+    let mut live_ranges = live_ranges(method, &views, has_jumps.then(|| flow.loops().next().is_some()));
     live_ranges.sort_unstable_by_key(|live| live.from);
+    let blocks = has_jumps.then(|| RefCell::new(Blocks::new(flow, method.end(), method.budget(&limits::BLOCKS))));
     let mut bases = vec![None; method.values().len()];
     for alias in &method.aliases {
         bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
@@ -58,19 +67,36 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     let live_ranges = &live_ranges;
     let mut sweep = OverlapSweep {
         method,
-        flow,
+        blocks: blocks.as_ref(),
+        views: &views,
         kept: &kept,
+        reported,
         bases,
         live_ranges,
         live: LiveRanges::new(method, live_ranges),
         ends: BinaryHeap::new(),
         index_sources: OnceCell::new(),
-        budget: method.budget(&limits::OVERLAPS),
+        budget,
     };
     sweep.run(findings, locate);
     if sweep.budget.is_exceeded() {
         method.report(&limits::OVERLAPS, findings, locate);
     }
+    if blocks.is_some_and(|blocks| blocks.borrow().budget.is_exceeded()) {
+        method.report(&limits::BLOCKS, findings, locate);
+    }
+}
+
+/// Returns, by value, `true` for memory whose content lasts from one execution to the next: state, and memory of the
+/// caller.
+fn lasting(method: &MethodAnalysis<'_>) -> Vec<bool> {
+    let is_modified = |value: usize| method.value_accesses(value).any(|access| access.kind.writes_bytes());
+    let reads_first = |value: usize| method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
+    let lasting = |value: usize| match method.ranges[value] {
+        Some(_) => method.facts[value].has_data || reads_first(value) && is_modified(value) && !method.is_input[value],
+        None => method.is_input[value] && method.values()[value].as_tensor().is_some(),
+    };
+    (0..method.ranges.len()).map(lasting).collect()
 }
 
 /// Reports writes to memory that the target of a move has, and that is read later.
@@ -80,23 +106,22 @@ fn check_moves(
     kept: &KeptMoves,
     findings: &mut Findings,
     locate: &Locator<'_>,
-) {
+) -> HashSet<(u32, u32)> {
+    let mut reported = HashSet::new();
     if method.aliases.iter().all(|alias| alias.kind == AliasKind::View) {
-        return;
+        return reported;
     }
+    let lasting: &[bool] = &lasting(method);
     let MethodAnalysis { accesses, aliases, ranges, .. } = method;
-    let lasting = |value: usize| match ranges[value] {
-        Some(_) => method.facts[value].has_data,
-        None => method.is_input[value] && method.values()[value].as_tensor().is_some(),
-    };
-    let lasting: &[bool] = &(0..ranges.len()).map(lasting).collect::<Vec<_>>();
     let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges, kept, lasting };
     let mut budget = method.budget(&limits::STATES);
     let Some(overwritten) = memory.overwritten(&mut |units| budget.spend(units)) else {
-        return method.report(&limits::STATES, findings, locate);
+        method.report(&limits::STATES, findings, locate);
+        return reported;
     };
     for OverwrittenMove { access, source, target } in overwritten {
         let access = &accesses.list[access];
+        reported.insert((access.step, access.value));
         if lasting[source] && target == source {
             findings.add(X_4, || {
                 let kind = if method.is_input[source] { "the memory of the input" } else { "the state" };
@@ -122,6 +147,35 @@ fn check_moves(
             let expected = "memory without live content; `memory: {planner: minimal}` of the method gives it such";
             (locate(&method.element_of(access)), found, expected.into())
         });
+    }
+    reported
+}
+
+/// Reports inputs that overlap another one: the caller copies each into its memory before the method runs.
+fn check_inputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let inputs = method.plan.inputs.iter().flatten();
+    let placed = inputs.filter_map(|value| {
+        let value = method.value(*value)?;
+        Some((method.ranges[value].filter(|range| range.start < range.end)?, value))
+    });
+    let mut placed: Vec<(PoolRange, usize)> = placed.collect();
+    placed.sort_unstable();
+    let mut last: Option<(PoolRange, usize)> = None;
+    for (range, value) in placed {
+        if let Some((other, before)) = last.filter(|(other, before)| other.overlaps(&range) && *before != value)
+            && [value, before].iter().any(|value| method.next_read(*value, 0).is_some())
+        {
+            findings.add(X_4, || {
+                let found = format!(
+                    "input values[{value}] at {}..{} of pool {}, which has memory of input values[{before}] at {}..{}",
+                    range.start, range.end, range.pool, other.start, other.end
+                );
+                (locate(&method.element(Part::Value(value))), found, "memory of its own for each input".into())
+            });
+        }
+        if last.is_none_or(|(other, _)| other.pool != range.pool || other.end < range.end) {
+            last = Some((range, value));
+        }
     }
 }
 
@@ -156,13 +210,54 @@ fn check_results(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &
     }
 }
 
-/// Returns the live ranges of the planned tensors; `None` if there are too many loops.
-fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Option<Vec<LiveRange>> {
-    let mut loops = Loops {
-        list: flow.loops().collect(),
-        extended: vec![0; flow.loops().count()],
-        budget: method.budget(&limits::LOOPS),
+/// A tensor that no instruction writes, which may be a view of those at its offset that contain it.
+#[derive(Default)]
+struct View<'m> {
+    /// Its reads, and the writes of the others, by step.
+    accesses: Vec<&'m Access>,
+    /// An input is among the others.
+    is_input: bool,
+    /// State is among the others.
+    is_state: bool,
+}
+
+/// Returns the views by value; `None` if there are too many writes to their memory.
+fn views<'m>(method: &'m MethodAnalysis<'_>, budget: &mut Budget) -> Option<HashMap<u32, View<'m>>> {
+    let placed = method.ranges.iter().enumerate();
+    let placed = placed.filter_map(|(value, range)| Some((value, (*range)?)));
+    let has_content = |value: usize| {
+        let is_written = || method.value_accesses(value).any(|access| access.kind.may_write());
+        method.is_input[value] || method.facts[value].has_data || is_written()
     };
+    let (bases, others): (Vec<_>, Vec<_>) = placed.partition(|(value, _)| has_content(*value));
+    let mut views: BTreeMap<(u32, u64), Vec<(usize, u64)>> = BTreeMap::new();
+    for (value, range) in others.into_iter().filter(|(value, _)| method.value_accesses(*value).len() > 0) {
+        views.entry((range.pool, range.start)).or_default().push((value, range.end));
+    }
+    let mut found: HashMap<u32, View<'m>> = HashMap::new();
+    for (value, range) in bases {
+        let views = views.get(&(range.pool, range.start)).into_iter().flatten();
+        for (view, _) in views.filter(|(_, end)| *end <= range.end) {
+            let accesses = method.value_accesses(value);
+            budget.spend(1 + accesses.len())?;
+            let view = found.entry(*view as u32).or_default();
+            view.accesses.extend(accesses.filter(|access| access.kind.writes_bytes()));
+            view.is_input |= method.is_input[value];
+            view.is_state |= method.facts[value].has_data;
+        }
+    }
+    for (value, view) in &mut found {
+        view.accesses.extend(method.value_accesses(*value as usize));
+        // An instruction reads its arguments before it writes.
+        view.accesses.sort_by_key(|access| (access.step, access.value != *value));
+        view.is_state |= !view.is_input && view.accesses.first().is_some_and(|first| first.value == *value);
+    }
+    Some(found)
+}
+
+/// Returns the live ranges of the planned tensors. `loops` is `None` for a method without jumps, else `true` if it has
+/// loops.
+fn live_ranges(method: &MethodAnalysis<'_>, views: &HashMap<u32, View<'_>>, loops: Option<bool>) -> Vec<LiveRange> {
     let end = method.end() + 2;
     let mut live_ranges = Vec::new();
     for (value, range) in method.ranges.iter().enumerate() {
@@ -180,18 +275,37 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Option<Vec<Li
         if is_elsewhere {
             continue;
         }
-        let state = !method.is_input[value]
-            && (method.facts[value].has_data || is_modified)
-            && method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
-        let new = |from, to| LiveRange { value: value as u32, from, to, next_iteration: None };
-        let mut open = (method.is_input[value] || state).then(|| new(0, 0));
-        let mut first_read = None;
-        for access in method.value_accesses(value) {
+        let view = views.get(&(value as u32));
+        let has_data = method.facts[value].has_data;
+        let reads_first = method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
+        let is_kept = match view {
+            Some(view) => view.is_state,
+            None if method.is_input[value] => false,
+            None => reads_first && (has_data || is_modified) || loops.is_some() && has_data,
+        };
+        let is_initial = is_kept || method.is_input[value] || view.is_some_and(|view| view.is_input);
+        let new = |from, to| LiveRange { value: value as u32, from, to, is_initial, is_kept: false };
+        let accesses: Vec<&Access> = match view {
+            Some(view) => view.accesses.clone(),
+            None => method.value_accesses(value).collect(),
+        };
+        if let Some(has_loops) = loops {
+            let first = accesses.iter().find(|access| access.kind.may_write()).map(|write| write.step + 1);
+            let last = accesses.iter().rev().find(|access| access.kind.keeps()).map(|read| read.step + 1);
+            if let (Some(mut from), Some(mut to)) = (first.filter(|_| !is_initial).or(is_initial.then_some(0)), last) {
+                if has_loops {
+                    (from, to) = (0, to.max(end - 2));
+                }
+                let to = if is_kept { end } else { to };
+                live_ranges.push(LiveRange { is_kept, ..new(from, to) });
+            }
+            continue;
+        }
+        let mut open = is_initial.then(|| new(0, 0));
+        for access in accesses {
             let time = access.step + 1;
-            if access.kind.keeps() {
-                first_read = first_read.or(Some(access.step));
+            if access.kind.keeps() && access.value as usize == value {
                 if let Some(open) = &mut open {
-                    loops.extend(method, &mut live_ranges, open, time)?;
                     open.to = time;
                 }
             } else if access.kind.may_write() {
@@ -199,55 +313,12 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Option<Vec<Li
                 open = Some(new(time, time));
             }
         }
-        if let (true, Some(last)) = (state, &mut open) {
-            live_ranges.push(LiveRange {
-                to: end,
-                next_iteration: first_read.map(|read| (0, read)),
-                from: last.from.max(last.to),
-                ..*last
-            });
+        if let (true, Some(last)) = (is_kept, &open) {
+            live_ranges.push(LiveRange { to: end, is_kept, from: last.from.max(last.to), ..*last });
         }
         live_ranges.extend(open.filter(|live| live.to > live.from));
     }
-    Some(live_ranges)
-}
-
-/// The loops of a method.
-struct Loops {
-    /// Steps of the destination and of the backward jump.
-    list: Vec<(u32, u32)>,
-    /// By loop: 1 + the last value whose content was extended over it.
-    extended: Vec<u32>,
-    budget: Budget,
-}
-
-impl Loops {
-    /// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads
-    /// it, too. `None` if the work exceeds its limit.
-    fn extend(
-        &mut self,
-        method: &MethodAnalysis<'_>,
-        live_ranges: &mut Vec<LiveRange>,
-        open: &LiveRange,
-        time: u32,
-    ) -> Option<()> {
-        self.budget.spend(self.list.len())?;
-        for (&(head, jump), extended) in self.list.iter().zip(&mut self.extended) {
-            if *extended == open.value + 1 || head < open.from || !(head..=jump).contains(&(time - 1)) {
-                continue;
-            }
-            *extended = open.value + 1;
-            if !method.rewrites(open.value as usize, head, jump) {
-                live_ranges.push(LiveRange {
-                    from: time,
-                    to: jump + 1,
-                    next_iteration: Some((head, time - 1)),
-                    ..*open
-                });
-            }
-        }
-        Some(())
-    }
+    live_ranges
 }
 
 /// Finds the live ranges that overlap a range of memory, in logarithmic time for each.
@@ -325,9 +396,13 @@ impl LiveRanges {
 
 struct OverlapSweep<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
-    flow: &'m ControlFlow,
+    /// Blocks of a method with jumps.
+    blocks: Option<&'m RefCell<Blocks>>,
+    views: &'m HashMap<u32, View<'m>>,
     /// Values that keep the memory of others until the next execution.
     kept: &'m KeptMoves,
+    /// Steps and values of the writes to memory of moves that are reported.
+    reported: HashSet<(u32, u32)>,
     /// By value: the value of which it is a view.
     bases: Vec<Option<u32>>,
     /// All live ranges, sorted by the time at which they begin.
@@ -361,6 +436,9 @@ impl OverlapSweep<'_, '_> {
                 let definite = access.kind.writes_bytes();
                 let Some(range) = self.range_of(access).filter(|_| definite) else { continue };
                 self.check_write(access, range, time, findings, locate);
+                if self.reported.contains(&(access.step, access.value)) {
+                    continue;
+                }
                 for source in self.kept.sources.get(&(access.value as usize)).into_iter().flatten() {
                     if let Some(range) = self.method.ranges[*source] {
                         self.check_write(access, range, time, findings, locate);
@@ -419,8 +497,17 @@ impl OverlapSweep<'_, '_> {
         let same_start = other.start == range.start;
         let is_own = self.range_of(access) == Some(range);
         let may_share = is_own && (access.kind.is_in_place() || self.share_base(access.value, live));
-        let is_shared = same_start && (may_share || live.to == time);
-        if is_shared || self.is_covered(access, live, time) || !self.is_read(live, time) {
+        // What is written at the offset of a view is what it reads.
+        let is_viewed = is_own && same_start && range.end >= other.end && self.views.contains_key(&live.value);
+        let (is_read_here, later) = self.reads(live, time);
+        let is_last = is_read_here && later.is_empty();
+        let is_unread = !is_read_here && later.is_empty();
+        if same_start && (may_share || is_last) || is_viewed || is_unread {
+            return None;
+        }
+        // X-25 covers memory that one call reads and writes, if its operator is known.
+        let call = || self.method.call(&self.method.steps[access.step as usize]);
+        if is_last && call().is_some_and(|(known, _)| known.has_known_sharing()) {
             return None;
         }
         let has_other_type = || {
@@ -429,44 +516,54 @@ impl OverlapSweep<'_, '_> {
         // A view is not larger than its base, and has its element type.
         let may_view = is_own && same_start && range.end <= other.end;
         // A view of an overwritten result or input is no reason to return it. State is returned as it is then.
-        let is_state = live.from == 0 && !self.method.is_input[live.value as usize];
+        let is_state = live.is_initial && !self.method.is_input[live.value as usize];
         let is_output = !is_state && live.to == self.method.end() + 1;
+        let is_index = || match is_read_here {
+            true => self.is_index(live.value, time - 1),
+            false => later.iter().any(|read| self.is_index(live.value, *read)),
+        };
         Some(match () {
-            () if (!may_view || has_other_type()) && self.is_index(live, time) => X_20,
+            () if (!may_view || has_other_type()) && is_index() => X_20,
             () if may_view && !is_output => X_5,
             () => X_4,
         })
     }
 
-    /// Returns `true` if the call itself reads the content and its operator is known: X-25 covers memory that one call
-    /// reads and writes.
-    fn is_covered(&self, access: &Access, live: &LiveRange, time: u32) -> bool {
-        let call = || self.method.call(&self.method.steps[access.step as usize]);
-        live.to == time && call().is_some_and(|(known, _)| known.has_known_sharing())
+    /// Returns whether the instruction at `time` reads live content, and the steps of the reads after it. Without jumps,
+    /// that is the next one.
+    fn reads(&self, live: &LiveRange, time: u32) -> (bool, Vec<u32>) {
+        let (step, value) = (time - 1, live.value as usize);
+        let here = self.method.step_accesses(step).iter();
+        let here = here.clone().any(|access| access.value == live.value && access.kind.keeps());
+        let Some(blocks) = self.blocks else {
+            let later = match live.is_kept {
+                true => self.method.next_read(value, 0),
+                false => self.method.next_read(value, time).filter(|_| live.to > time),
+            };
+            return (here && !live.is_kept, later.into_iter().collect());
+        };
+        let own: Vec<&Access>;
+        let accesses = match self.views.get(&live.value) {
+            Some(view) => &view.accesses,
+            None => {
+                own = self.method.value_accesses(value).collect();
+                &own
+            }
+        };
+        let mut blocks = blocks.borrow_mut();
+        if !live.is_initial && blocks.is_written_before(accesses, step) != Some(true) {
+            return (false, Vec::new());
+        }
+        (here, blocks.reads_after(accesses, step, live.is_kept).unwrap_or_default())
     }
 
-    /// Returns `true` if live content is read after `time`, without a jump in between that is always taken.
-    fn is_read(&self, live: &LiveRange, time: u32) -> bool {
-        if !self.flow.falls_through(live.from.saturating_sub(1), time - 1) {
-            return false;
-        }
-        if let Some((begin, read)) = live.next_iteration {
-            return self.flow.falls_through(time - 1, live.to.saturating_sub(1).min(self.method.end()))
-                && self.flow.falls_through(begin, read);
-        }
-        let read = self.method.next_read(live.value as usize, time - 1);
-        read.is_some_and(|read| self.flow.falls_through(time - 1, read))
-    }
-
-    /// Returns `true` if the next read of live content uses it as indices, or computes integers that are used as
+    /// Returns `true` if the instruction at a step uses a value as indices, or computes integers of it that are used as
     /// indices.
-    fn is_index(&self, live: &LiveRange, time: u32) -> bool {
-        let read = live.next_iteration.map(|(_, read)| read);
-        let Some(read) = read.or_else(|| self.method.next_read(live.value as usize, time - 1)) else { return false };
+    fn is_index(&self, value: u32, read: u32) -> bool {
         let index_sources = self.index_sources.get_or_init(|| index_sources(self.method));
-        index_sources[live.value as usize]
+        index_sources[value as usize]
             && self.method.step_accesses(read).iter().any(|access| match access.kind {
-                AccessKind::Read if access.value == live.value => is_index_argument(self.method, access),
+                AccessKind::Read if access.value == value => is_index_argument(self.method, access),
                 _ => access.kind.may_write() && index_sources[access.value as usize],
             })
     }

@@ -284,17 +284,6 @@ impl<'p> MethodAnalysis<'p> {
         positions.contains(&first).then(|| next_reads[first]).filter(|step| *step != u32::MAX)
     }
 
-    /// Returns `true` if a step from `first` to `last` overwrites a value.
-    pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
-        let mut accesses = self.accesses_from(value, first).take_while(|access| access.step <= last);
-        accesses.any(|access| access.kind.may_write() && !access.kind.is_in_place())
-    }
-
-    fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
-        let list = &self.accesses.list;
-        self.by_value.of(value)[self.first_from(value, step)..].iter().map(|access| &list[*access as usize])
-    }
-
     /// Returns the number of accesses to a value before `step`.
     fn first_from(&self, value: usize, step: u32) -> usize {
         self.by_value.of(value).partition_point(|access| self.accesses.list[*access as usize].step < step)
