@@ -92,7 +92,7 @@ fn tensor(program: &Program, entry: &ExternalData, layout: &TensorLayout) -> io:
     if nbytes(layout.scalar_type, &layout.sizes) != Some(program.blob(entry.data).len) {
         return Err(wrong(&entry.key, "has data that do not match its sizes"));
     }
-    let element = layout.scalar_type.info().map_or(1, |info| info.size);
+    let element = layout.scalar_type.element_size();
     let order = DimOrder::contiguous(layout.sizes.len());
     let blob = program.blob(entry.data).clone();
     Ok((*dtype, blob.reordered(element, &layout.sizes, &layout.dim_order, &order)))

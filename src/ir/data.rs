@@ -235,7 +235,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let sizes = sizes.map(<[i32]>::to_vec).or(logical.sizes.clone());
         let rank = sizes.as_ref().map_or(0, Vec::len);
         let to = dim_order.cloned().unwrap_or_else(|| DimOrder::contiguous(rank));
-        let element = stored.info().map_or(1, |info| info.size);
+        let element = stored.element_size();
         let blob = logical.blob.reordered(element, sizes.as_deref().unwrap_or_default(), &logical.order, &to);
         let found = self.noted(raw(blob))?;
         Some(ResolvedData { sizes, ..found })
@@ -257,7 +257,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
             DataSource::Fill(_, Some(count)) => {
                 let scalar_type = data.dtype.unwrap_or(ScalarType::BYTE);
-                let element = scalar_type.info().map_or(1, |info| info.size);
+                let element = scalar_type.element_size();
                 let Some(len) = count.checked_mul(element) else {
                     return self.fail(Code::LimitExceeded.error(data.id, "the number of bytes overflows"));
                 };
@@ -284,7 +284,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 }
             }
         };
-        let count = len / scalar_type.info().map_or(1, |info| info.size);
+        let count = len / scalar_type.element_size();
         let source = match &data.source {
             DataSource::Fill(number, _) => BlobSource::Repeat(encode(*number)?.into()),
             DataSource::Iota(start, step) => {

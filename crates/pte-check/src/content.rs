@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::kernels::KernelCall;
 use super::semantics::method::{ConstantInts, Contents};
 use pte_analysis::inference::{literal_argument, stated};
-use pte_model::data::{Blob, BlobSource, workers};
+use pte_model::data::{Blob, BlobSource, elements, workers};
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Tensor, ValueId};
 use pte_operators::evaluation::ArgumentData;
@@ -40,11 +40,7 @@ impl<'p> KernelCall<'_, 'p> {
                 BlobSource::Repeat(pattern) => pattern.to_vec(),
                 _ => self.read(&blob)?,
             };
-            Some(if tensor.scalar_type == ScalarType::LONG {
-                bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect::<ConstantInts>()
-            } else {
-                bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect()
-            })
+            elements::ints(tensor.scalar_type, &bytes)
         });
         known.insert(value, ints.clone());
         ints

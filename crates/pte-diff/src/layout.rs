@@ -115,7 +115,7 @@ pub fn compare_rest(
     let differing: u64 = results.iter().flatten().map(|difference| difference.differing).sum();
     if let Some(first) = results.iter().position(Option::is_some) {
         let [left, right] = &blobs[first];
-        let at = gaps[first].0 + bytes::first_difference([left, right])?.unwrap_or(0);
+        let at = gaps[first].0 + left.first_difference(right)?.unwrap_or(0);
         let text =
             format!("{} that no other difference explains, the first at offset {at}", counted(differing, "byte"));
         let part = || DifferingPart::new("bytes", text.clone());

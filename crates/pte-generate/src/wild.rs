@@ -394,7 +394,7 @@ fn share(random: &mut Random, call: &mut GeneratedCall, ins: usize) {
     }
     let other = random.pick(&before);
     let (len, element) = match call.args[other].as_tensor() {
-        Some(tensor) => (tensor.nbytes().unwrap_or_default(), tensor.scalar_type.info().map_or(1, |info| info.size)),
+        Some(tensor) => (tensor.nbytes().unwrap_or_default(), tensor.scalar_type.element_size()),
         None => return,
     };
     if random.chance(35) {

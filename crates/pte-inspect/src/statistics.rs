@@ -6,18 +6,14 @@ use std::io;
 
 use serde::Serialize;
 
-use pte_model::data::{Blob, number};
+use pte_model::data::{Blob, elements};
 use pte_model::format::ScalarType;
-use pte_model::format::scalar_type::Encoding;
-
-/// Number of bytes that are read at a time: a multiple of all element sizes.
-const BLOCK: u64 = 256 << 10;
 
 /// Number of bins of a histogram.
 const BINS: usize = 40;
 
 /// Statistics of the elements of a tensor.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TensorStatistics {
     /// Number of elements.
     pub elements: u64,
@@ -44,26 +40,14 @@ impl TensorStatistics {
     /// Data that cannot be read.
     pub fn read(blob: &Blob, scalar_type: ScalarType) -> io::Result<Option<TensorStatistics>> {
         let Some(info) = scalar_type.info() else { return Ok(None) };
-        let is_real = match info.encoding {
-            Encoding::Bool | Encoding::Unsigned | Encoding::Signed | Encoding::Float(_) => true,
-            Encoding::Complex(_) | Encoding::Opaque => false,
-        };
-        if !is_real || !blob.len().is_multiple_of(info.size) {
+        if !elements::reals(scalar_type, &[], &mut Vec::new()) || !blob.len().is_multiple_of(info.size) {
             return Ok(None);
         }
-        let mut found = TensorStatistics {
-            elements: blob.len() / info.size,
-            not_finite: 0,
-            zeros: 0,
-            minimum: None,
-            maximum: None,
-            mean: None,
-            histogram: Vec::new(),
-        };
+        let mut found = TensorStatistics { elements: blob.len() / info.size, ..TensorStatistics::default() };
         // Halves of the elements, and the sum by their number: neither exceeds the range.
         let mut mean = 0.0;
         let mut finite = 0u64;
-        each_element(blob, scalar_type, info.size, &mut |element| {
+        elements::each_real(blob, scalar_type, |element| {
             if !element.is_finite() {
                 found.not_finite += 1;
                 return;
@@ -80,7 +64,7 @@ impl TensorStatistics {
         let last = found.histogram.len() - 1;
         // Halves, because the difference can exceed the range.
         let width = maximum / 2.0 - minimum / 2.0;
-        each_element(blob, scalar_type, info.size, &mut |element| {
+        elements::each_real(blob, scalar_type, |element| {
             if element.is_finite() {
                 let part = if width > 0.0 { (element / 2.0 - minimum / 2.0) / width } else { 0.0 };
                 // A conversion to an integer saturates.
@@ -89,24 +73,6 @@ impl TensorStatistics {
         })?;
         Ok(Some(found))
     }
-}
-
-/// Calls `take` with each element of data of `size` bytes each.
-fn each_element(blob: &Blob, scalar_type: ScalarType, size: u64, take: &mut dyn FnMut(f64)) -> io::Result<()> {
-    let producer = blob.open()?;
-    let mut buffer = vec![0; blob.len().min(BLOCK) as usize];
-    let mut at = 0;
-    while at < blob.len() {
-        let length = (blob.len() - at).min(BLOCK) as usize;
-        producer.read_at(at, &mut buffer[..length])?;
-        for bytes in buffer[..length].chunks_exact(size as usize) {
-            if let Some(element) = number::decode(scalar_type, bytes) {
-                take(element.to_f64());
-            }
-        }
-        at += length as u64;
-    }
-    Ok(())
 }
 
 /// Statistics of the data of a program, each read once, up to a total size.
@@ -152,6 +118,7 @@ impl DataStatistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pte_model::data::number;
 
     fn of(scalar_type: ScalarType, numbers: &[number::NumericValue]) -> TensorStatistics {
         let mut bytes = Vec::new();

@@ -80,6 +80,15 @@ impl OutputDifference {
         let (output, element, error, tolerance, differing, elements) = (None, None, None, None, None, None);
         OutputDifference { kind, output, element, expected, found, error, tolerance, differing, elements }
     }
+
+    /// Adds the difference of two numbers, and the tolerance.
+    fn of_numbers(mut self, expected: NumericValue, found: NumericValue, case: &TestCase) -> OutputDifference {
+        self.error = Some(expected.distance(found)).filter(|error| error.is_finite());
+        if let NumericValue::Float(number) | NumericValue::Complex(number, _) = expected {
+            self.tolerance = Some(case.tolerance().of(number)).filter(|tolerance| tolerance.is_finite());
+        }
+        self
+    }
 }
 
 /// Compares the outputs of a test, and returns the first [`OutputDifference`]. Without expected outputs, nothing is
@@ -106,9 +115,9 @@ impl OutputDifference {
 pub fn outputs(case: &TestCase, found: &[OutputValue]) -> io::Result<OutputComparison> {
     let expected = case.outputs.as_deref().unwrap_or_default();
     let mut comparison = OutputComparison { outputs: expected.len(), ..OutputComparison::default() };
-    let mut errors = Errors::default();
+    let mut largest = None;
     for (index, (expected, found)) in expected.iter().zip(found).enumerate() {
-        let difference = value(expected, found, case, &mut errors)?;
+        let difference = value(expected, found, case, &mut largest)?;
         if let Some(difference) = difference.filter(|_| comparison.difference.is_none()) {
             comparison.difference = Some(OutputDifference { output: Some(index), ..difference });
         }
@@ -117,23 +126,8 @@ pub fn outputs(case: &TestCase, found: &[OutputValue]) -> io::Result<OutputCompa
         let kind = OutputDifferenceKind::Count;
         comparison.difference = Some(OutputDifference::new(kind, expected.len(), found.len()));
     }
-    comparison.max_error = errors.largest.filter(|error| error.is_finite());
+    comparison.max_error = largest.filter(|error: &f64| error.is_finite());
     Ok(comparison)
-}
-
-/// Largest difference so far.
-#[derive(Default)]
-struct Errors {
-    largest: Option<f64>,
-}
-
-impl Errors {
-    fn add(&mut self, error: f64) {
-        // Of a NaN, nothing is known.
-        if !error.is_nan() {
-            self.largest = Some(self.largest.map_or(error, |largest| largest.max(error)));
-        }
-    }
 }
 
 /// Compares a value.
@@ -141,7 +135,7 @@ fn value(
     expected: &TestData,
     found: &OutputValue,
     case: &TestCase,
-    errors: &mut Errors,
+    largest: &mut Option<f64>,
 ) -> io::Result<Option<OutputDifference>> {
     let same = match (expected, found) {
         (TestData::Null, OutputValue::Null) => true,
@@ -149,8 +143,7 @@ fn value(
         (TestData::Bool(expected), OutputValue::Bool(found)) => expected == found,
         (TestData::String(expected), OutputValue::String(found)) => expected.as_bytes() == found,
         (TestData::Double(expected), OutputValue::Double(found)) => {
-            errors.add(NumericValue::Float(*expected).distance(NumericValue::Float(*found)));
-            near(*expected, *found, case)
+            is_same(NumericValue::Float(*expected), NumericValue::Float(*found), case, largest)
         }
         (
             TestData::Tensor { scalar_type, sizes, dim_order, data },
@@ -180,7 +173,7 @@ fn value(
             };
             let tensors =
                 Tensors { scalar_type: *scalar_type, sizes, dim_order, expected: &data.to_vec()?, found: bytes };
-            return Ok(tensors.compare(case, errors));
+            return Ok(tensors.compare(case, largest));
         }
         _ => false,
     };
@@ -188,13 +181,21 @@ fn value(
         return Ok(None);
     }
     let kind = OutputDifferenceKind::Value;
-    let mut differing = OutputDifference::new(kind, expected_text(expected), found_text(found));
-    if let (TestData::Double(expected), OutputValue::Double(found)) = (expected, found) {
-        let error = NumericValue::Float(*expected).distance(NumericValue::Float(*found));
-        differing.error = Some(error).filter(|error| error.is_finite());
-        differing.tolerance = Some(tolerance(*expected, case)).filter(|tolerance| tolerance.is_finite());
-    }
-    Ok(Some(differing))
+    let differing = OutputDifference::new(kind, expected_text(expected), found_text(found));
+    Ok(Some(match (expected, found) {
+        (TestData::Double(expected), OutputValue::Double(found)) => {
+            differing.of_numbers(NumericValue::Float(*expected), NumericValue::Float(*found), case)
+        }
+        _ => differing,
+    }))
+}
+
+/// Returns true if two numbers are equal within the tolerance of a test, and increases the largest difference so far.
+fn is_same(expected: NumericValue, found: NumericValue, case: &TestCase, largest: &mut Option<f64>) -> bool {
+    let error = expected.distance(found);
+    // `max` ignores NaN.
+    *largest = Some(largest.map_or(error, |largest| largest.max(error)));
+    case.tolerance().accepts_element(expected, found)
 }
 
 /// Returns true if two orders of dimensions are the same in memory: dimensions of size 1 may be anywhere.
@@ -236,8 +237,8 @@ struct Tensors<'t> {
 }
 
 impl Tensors<'_> {
-    fn compare(&self, case: &TestCase, errors: &mut Errors) -> Option<OutputDifference> {
-        let size = self.scalar_type.info().map_or(1, |info| info.size as usize);
+    fn compare(&self, case: &TestCase, largest: &mut Option<f64>) -> Option<OutputDifference> {
+        let size = self.scalar_type.element_size() as usize;
         if self.expected.len() != self.found.len() {
             let (expected, found) = (self.expected.len(), self.found.len());
             let (expected, found) = (format!("{expected} bytes"), format!("{found} bytes"));
@@ -245,15 +246,21 @@ impl Tensors<'_> {
         }
         let (mut first, mut differing) = (None, 0);
         for (position, (expected, found)) in self.expected.chunks(size).zip(self.found.chunks(size)).enumerate() {
-            if !self.is_same(expected, found, case, errors) {
+            let is_same = match self.numbers(expected, found) {
+                // Several bytes are true.
+                Some((l, r)) => {
+                    is_same(l, r, case, largest) && (!matches!(l, NumericValue::Bool(_)) || expected == found)
+                }
+                None => expected == found,
+            };
+            if !is_same {
                 differing += 1;
                 first.get_or_insert((position, expected, found));
             }
         }
         let (position, expected, found) = first?;
-        let numbers = number::decode(self.scalar_type, expected).zip(number::decode(self.scalar_type, found));
-        let mut difference = match numbers {
-            Some((expected, found)) => self.difference_of(expected, found, case),
+        let mut difference = match self.numbers(expected, found) {
+            Some((l, r)) => OutputDifference::new(OutputDifferenceKind::Element, l, r).of_numbers(l, r, case),
             None => {
                 let (expected, found) = (format!("the bytes {expected:02x?}"), format!("{found:02x?}"));
                 OutputDifference::new(OutputDifferenceKind::Element, expected, found)
@@ -265,43 +272,9 @@ impl Tensors<'_> {
         Some(difference)
     }
 
-    fn is_same(&self, expected: &[u8], found: &[u8], case: &TestCase, errors: &mut Errors) -> bool {
-        let numbers = number::decode(self.scalar_type, expected).zip(number::decode(self.scalar_type, found));
-        let Some((left, right)) = numbers else { return expected == found };
-        errors.add(left.distance(right));
-        match left {
-            NumericValue::Float(_) | NumericValue::Complex(..) => case.tolerance().accepts_element(left, right),
-            // Several bytes are true.
-            NumericValue::Int(_) | NumericValue::Bool(_) => expected == found,
-        }
+    fn numbers(&self, expected: &[u8], found: &[u8]) -> Option<(NumericValue, NumericValue)> {
+        number::decode(self.scalar_type, expected).zip(number::decode(self.scalar_type, found))
     }
-
-    fn difference_of(&self, expected: NumericValue, found: NumericValue, case: &TestCase) -> OutputDifference {
-        let mut difference = OutputDifference::new(OutputDifferenceKind::Element, expected, found);
-        difference.error = Some(expected.distance(found)).filter(|error| error.is_finite());
-        if let NumericValue::Float(_) | NumericValue::Complex(..) = expected {
-            difference.tolerance = Some(tolerance(expected.to_f64(), case)).filter(|tolerance| tolerance.is_finite());
-        }
-        difference
-    }
-}
-
-fn tolerance(expected: f64, case: &TestCase) -> f64 {
-    case.tolerance().of(expected)
-}
-
-/// Returns true if two numbers are within the tolerance of a test.
-///
-/// ```
-/// use pte_run::compare::near;
-/// use pte_run::pte_model::program::test_cases::TestCase;
-///
-/// let case = TestCase::new(vec![], None);
-/// assert!(near(1f64, 1.000_001, &case) && !near(1f64, 1.1, &case));
-/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1f64, f64::NAN, &case));
-/// ```
-pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
-    case.tolerance().accepts(expected, found)
 }
 
 /// Index by dimension of the element at a position in memory.

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use pte_model::data::Blob;
+use pte_model::data::produce::read_blocks;
 
 /// Bytes of a payload that are read at once.
 const CHUNK: u64 = 1 << 20;
@@ -76,16 +77,15 @@ impl KeyFinder {
 
     /// Sets the flags of the keys that some bytes contain.
     pub fn mark(&self, bytes: &Blob, found: &mut [bool]) -> io::Result<()> {
-        let (mut state, mut offset) = (0, 0);
-        while offset < bytes.len() && self.keys.len() > 1 {
-            let len = CHUNK.min(bytes.len() - offset);
-            for byte in bytes.read_at(offset, len as usize)? {
-                state = self.step(state, byte);
+        let mut state = 0;
+        let offsets = (0..bytes.len()).step_by(CHUNK as usize).take_while(|_| self.keys.len() > 1);
+        read_blocks([bytes], CHUNK, offsets, |_, [bytes]| {
+            for byte in bytes {
+                state = self.step(state, *byte);
                 self.mark_ends(state, found);
             }
-            offset += len;
-        }
-        Ok(())
+            Ok(true)
+        })
     }
 
     fn mark_ends(&self, state: u32, found: &mut [bool]) {

@@ -274,7 +274,7 @@ impl DraftValue {
 
 /// Returns the size of a scale in a constant, in bytes.
 pub fn scale_size(kind: QuantParams) -> u64 {
-    kind.scale_type().info().map_or(1, |info| info.size)
+    kind.scale_type().element_size()
 }
 
 /// The constants of a graph while it is completed.

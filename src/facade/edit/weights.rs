@@ -264,7 +264,7 @@ impl Like {
         let unreadable = |error: io::Error| Error::io(&path.display().to_string(), "", &error);
         for tensor in read_source(path)? {
             let TensorLayout { scalar_type, sizes, dim_order } = &tensor.layout;
-            let element = scalar_type.info().map_or(1, |info| info.size);
+            let element = scalar_type.element_size();
             let contiguous = TensorLayout::new(*scalar_type, sizes.clone()).dim_order;
             let data = tensor.data.clone().reordered(element, sizes, dim_order, &contiguous);
             like.add(&data, sizes.clone(), &tensor.name, false).map_err(unreadable)?;
@@ -289,7 +289,7 @@ impl Like {
         if self.names.is_empty() {
             return Vec::new();
         }
-        let element = layout.scalar_type.info().map_or(1, |info| info.size);
+        let element = layout.scalar_type.element_size();
         let contiguous = TensorLayout::new(layout.scalar_type, layout.sizes.clone()).dim_order;
         let data = data.clone().reordered(element, &layout.sizes, &layout.dim_order, &contiguous);
         let found = data.digest().ok().and_then(|digest| self.names.get(&(digest, layout.sizes.clone())));

@@ -277,7 +277,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Warns of an explicit offset that is not a multiple of the element size.
     pub(super) fn check_offset(&mut self, value: &Declaration<'a>, scalar_type: ScalarType, offset: u64) {
-        let element = scalar_type.info().map_or(1, |info| info.size);
+        let element = scalar_type.element_size();
         if !offset.is_multiple_of(element) {
             let (at, name) = (value.name.id, &value.name.value);
             let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");

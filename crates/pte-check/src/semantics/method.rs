@@ -13,7 +13,7 @@ use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKin
 use pte_analysis::aliases::{Alias, AliasKind, aliases};
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
-use pte_model::data::{Blob, BlobId, workers};
+use pte_model::data::{Blob, BlobId, elements, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -173,16 +173,7 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the elements of a constant of int32 or int64; `None` for other types, and if they cannot be read.
     pub fn constant_ints(&self, data: BlobId, scalar_type: ScalarType) -> Option<ConstantInts> {
-        let read = || {
-            let bytes = self.read_constant(data)?;
-            match scalar_type {
-                ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
-                ScalarType::INT => {
-                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
-                }
-                _ => None,
-            }
-        };
+        let read = || elements::ints(scalar_type, &self.read_constant(data)?);
         workers::lock(&self.constant_ints).entry((data, scalar_type)).or_insert_with(read).clone()
     }
 

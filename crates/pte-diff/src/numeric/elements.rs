@@ -51,19 +51,6 @@ pub struct DifferingElement {
     pub right: String,
 }
 
-impl ValueComparison {
-    /// Returns true if the values are equal within the tolerance.
-    pub fn is_equal(&self) -> bool {
-        self.mismatch.is_none() && self.differing == 0
-    }
-
-    fn new(values: [&Values; 2], kind: String, mismatch: Option<String>) -> ValueComparison {
-        let [left, right] = values.map(|value| value.name.clone());
-        let (elements, differing, max_abs, max_rel, nan, first) = Default::default();
-        ValueComparison { left, right, kind, mismatch, elements, differing, max_abs, max_rel, nan, first }
-    }
-}
-
 /// A tensor whose elements fill its memory.
 pub struct DenseTensor {
     /// Element type.
@@ -102,24 +89,56 @@ impl DenseTensor {
 }
 
 /// The content of a value.
-enum Content {
+pub enum Content {
     /// None, or a kind of values that cannot be compared.
     Null,
     /// No such value on this side.
     Missing,
     String(String),
-    Number(&'static str, NumericValue),
+    Number(NumericValue),
     Tensor(DenseTensor),
     Tensors(Vec<DenseTensor>),
 }
 
+/// Maximum number of tensors of a list whose types are printed.
+const MAX_KINDS: usize = 8;
+
+/// A value with its name.
+pub struct Values {
+    /// Name or description.
+    pub name: String,
+    /// Its content.
+    pub content: Content,
+}
+
 impl Content {
+    /// Returns an output of a method; `None` is a kind of values that cannot be compared.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn of_output(value: Option<&TestData>) -> io::Result<Content> {
+        Ok(match value {
+            None | Some(TestData::Null) => Content::Null,
+            Some(TestData::Int(number)) => Content::Number(NumericValue::Int((*number).into())),
+            Some(TestData::Double(number)) => Content::Number(NumericValue::Float(*number)),
+            Some(TestData::Bool(truth)) => Content::Number(NumericValue::Bool(*truth)),
+            Some(TestData::String(text)) => Content::String(text.clone()),
+            Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) => {
+                let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
+                let strides = dim_order.strides(&sizes).unwrap_or_else(|| vec![1; sizes.len()]);
+                Content::Tensor(DenseTensor { scalar_type: *scalar_type, sizes, strides, bytes: data.to_vec()? })
+            }
+        })
+    }
+
     fn kind(&self) -> String {
         match self {
             Content::Null => "none".to_owned(),
             Content::Missing => "absent".to_owned(),
             Content::String(_) => "string".to_owned(),
-            Content::Number(kind, _) => (*kind).to_owned(),
+            Content::Number(NumericValue::Int(_)) => "int".to_owned(),
+            Content::Number(NumericValue::Bool(_)) => "bool".to_owned(),
+            Content::Number(NumericValue::Float(_) | NumericValue::Complex(..)) => "double".to_owned(),
             Content::Tensor(tensor) => tensor.kind(),
             Content::Tensors(tensors) => {
                 let kinds: Vec<String> = tensors.iter().take(MAX_KINDS).map(DenseTensor::kind).collect();
@@ -131,84 +150,27 @@ impl Content {
     }
 }
 
-/// Maximum number of tensors of a list whose types are printed.
-const MAX_KINDS: usize = 8;
-
-/// A value with its name.
-pub struct Values {
-    name: String,
-    content: Content,
-}
-
-macro_rules! constructors {
-    ($( $(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) = $content:expr; )*) => {$(
-        $(#[$doc])*
-        pub fn $name(name: &str $(, $argument: $type)?) -> Values {
-            Values { name: name.to_owned(), content: $content }
-        }
-    )*};
-}
-
-impl Values {
-    constructors! {
-        /// None.
-        null() = Content::Null;
-        /// A value that this side does not have.
-        missing() = Content::Missing;
-        /// An integer.
-        int(number: i64) = Content::Number("int", NumericValue::Int(number.into()));
-        /// A truth value.
-        bool(truth: bool) = Content::Number("bool", NumericValue::Bool(truth));
-        /// A floating point number.
-        double(number: f64) = Content::Number("double", NumericValue::Float(number));
-        /// A tensor.
-        tensor(tensor: DenseTensor) = Content::Tensor(tensor);
-        /// A list of tensors.
-        tensors(tensors: Vec<DenseTensor>) = Content::Tensors(tensors);
+impl ValueComparison {
+    /// Returns true if the values are equal within the tolerance.
+    pub fn is_equal(&self) -> bool {
+        self.mismatch.is_none() && self.differing == 0
     }
 
-    /// Returns an output of a method; `None` is a kind of values that cannot be compared.
-    ///
-    /// # Errors
-    /// Data that cannot be read.
-    pub fn of_output(name: &str, value: Option<&TestData>) -> io::Result<Values> {
-        let content = match value {
-            None | Some(TestData::Null) => Content::Null,
-            Some(TestData::Int(number)) => return Ok(Values::int(name, *number)),
-            Some(TestData::Double(number)) => return Ok(Values::double(name, *number)),
-            Some(TestData::Bool(truth)) => return Ok(Values::bool(name, *truth)),
-            Some(TestData::String(text)) => Content::String(text.clone()),
-            Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) => {
-                let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
-                let strides = dim_order.strides(&sizes).unwrap_or_else(|| vec![1; sizes.len()]);
-                Content::Tensor(DenseTensor { scalar_type: *scalar_type, sizes, strides, bytes: data.to_vec()? })
-            }
-        };
-        Ok(Values { name: name.to_owned(), content })
-    }
-}
-
-/// Options of the comparison of values.
-pub struct Comparison {
-    /// Largest differences of floating point numbers that count as equal.
-    pub tolerance: Tolerance,
-}
-
-impl Comparison {
     /// Compares two values.
-    pub fn values(&self, values: [&Values; 2]) -> ValueComparison {
-        let kinds = values.map(|value| value.content.kind());
-        let mismatch = (kinds[0] != kinds[1]).then(|| format!("{} -> {}", kinds[0], kinds[1]));
-        let is_mismatch = mismatch.is_some();
-        let [kind, _] = kinds;
-        let mut found = ValueComparison::new(values, kind, mismatch);
+    pub(super) fn of(values: [&Values; 2], tolerance: Tolerance) -> ValueComparison {
+        let [left, right] = values.map(|value| value.name.clone());
+        let [kind, other] = values.map(|value| value.content.kind());
+        let mismatch = (kind != other).then(|| format!("{kind} -> {other}"));
+        let (elements, differing, max_abs, max_rel, nan, first) = Default::default();
+        let mut found =
+            ValueComparison { left, right, kind, mismatch, elements, differing, max_abs, max_rel, nan, first };
         match [&values[0].content, &values[1].content] {
-            _ if is_mismatch => {}
-            [Content::Number(_, left), Content::Number(_, right)] => self.element(*left, *right, &mut found, Vec::new),
-            [Content::Tensor(left), Content::Tensor(right)] => self.tensors([left, right], &[], &mut found),
+            _ if found.mismatch.is_some() => {}
+            [Content::Number(left), Content::Number(right)] => found.element([*left, *right], tolerance, Vec::new),
+            [Content::Tensor(left), Content::Tensor(right)] => found.tensors([left, right], &[], tolerance),
             [Content::Tensors(left), Content::Tensors(right)] => {
                 for (number, (left, right)) in left.iter().zip(right).enumerate() {
-                    self.tensors([left, right], &[number as u64], &mut found);
+                    found.tensors([left, right], &[number as u64], tolerance);
                 }
             }
             [Content::String(left), Content::String(right)] => {
@@ -222,9 +184,9 @@ impl Comparison {
     }
 
     /// Compares tensors of equal types and sizes.
-    fn tensors(&self, tensors: [&DenseTensor; 2], prefix: &[u64], found: &mut ValueComparison) {
+    fn tensors(&mut self, tensors: [&DenseTensor; 2], prefix: &[u64], tolerance: Tolerance) {
         let [left, right] = tensors;
-        let size = left.scalar_type.info().map_or(1, |info| info.size) as usize;
+        let size = left.scalar_type.element_size() as usize;
         let count = (left.bytes.len() / size.max(1)) as u64;
         let is_same_order = left.order() == right.order();
         let read = |tensor: &DenseTensor, position: u64| {
@@ -233,37 +195,27 @@ impl Comparison {
         };
         for position in 0..count {
             let other = if is_same_order { position } else { right.position(&left.indices(position)) };
-            if let (Some(left_element), Some(right_element)) = (read(left, position), read(right, other)) {
-                let index = || [prefix, &left.indices(position)].concat();
-                self.element(left_element, right_element, found, index);
+            if let Some((l, r)) = read(left, position).zip(read(right, other)) {
+                self.element([l, r], tolerance, || [prefix, &left.indices(position)].concat());
             }
         }
     }
 
-    fn element(
-        &self,
-        left: NumericValue,
-        right: NumericValue,
-        found: &mut ValueComparison,
-        index: impl FnOnce() -> Vec<u64>,
-    ) {
-        found.elements += 1;
-        let is_equal = self.tolerance.accepts_element(left, right);
-        let numbers = [left.to_f64(), right.to_f64()];
+    fn element(&mut self, both: [NumericValue; 2], tolerance: Tolerance, index: impl FnOnce() -> Vec<u64>) {
+        let [left, right] = both;
+        self.elements += 1;
         let error = left.distance(right);
         if error.is_finite() {
-            found.max_abs = found.max_abs.max(error);
-            if numbers[0] != 0.0 {
-                found.max_rel = found.max_rel.max(error / numbers[0].abs());
+            self.max_abs = self.max_abs.max(error);
+            if left.to_f64() != 0.0 {
+                self.max_rel = self.max_rel.max(error / left.to_f64().abs());
             }
         }
-        for (count, number) in found.nan.iter_mut().zip(numbers) {
-            *count += u64::from(number.is_nan());
-        }
-        if !is_equal {
-            found.differing += 1;
-            let (left, right) = (left.to_string(), right.to_string());
-            found.first.get_or_insert_with(|| DifferingElement { index: index(), left, right });
+        self.nan.iter_mut().zip(both).for_each(|(count, number)| *count += u64::from(number.to_f64().is_nan()));
+        if !tolerance.accepts_element(left, right) {
+            self.differing += 1;
+            let first = || DifferingElement { index: index(), left: left.to_string(), right: right.to_string() };
+            self.first.get_or_insert_with(first);
         }
     }
 }
@@ -272,9 +224,17 @@ impl Comparison {
 mod tests {
     use super::*;
 
+    fn named(content: Content) -> Values {
+        Values { name: "v".to_owned(), content }
+    }
+
+    fn number(number: NumericValue) -> Values {
+        named(Content::Number(number))
+    }
+
     fn dense(scalar_type: ScalarType, sizes: &[u64], strides: &[u64], bytes: Vec<u8>) -> Values {
         let tensor = DenseTensor { scalar_type, sizes: sizes.to_vec(), strides: strides.to_vec(), bytes };
-        Values::tensor("t", tensor)
+        named(Content::Tensor(tensor))
     }
 
     fn floats(sizes: &[u64], strides: &[u64], numbers: &[f32]) -> Values {
@@ -282,7 +242,7 @@ mod tests {
     }
 
     fn compared(left: &Values, right: &Values) -> ValueComparison {
-        Comparison { tolerance: Tolerance { atol: 0.5, rtol: 0.0 } }.values([left, right])
+        ValueComparison::of([left, right], Tolerance { atol: 0.5, rtol: 0.0 })
     }
 
     #[test]
@@ -306,12 +266,12 @@ mod tests {
         let left = floats(&[5], &[1], &[0.0, f32::NAN, inf, 2.0, f32::NAN]);
         let found = compared(&left, &floats(&[5], &[1], &[0.5, f32::NAN, inf, 2.25, 1.0]));
         assert_eq!((found.differing, found.nan, found.max_abs, found.max_rel), (1, [2, 1], 0.5, 0.125));
-        assert!(compared(&Values::double("d", 1.0), &Values::double("d", 1.5)).is_equal());
+        assert!(compared(&number(NumericValue::Float(1.0)), &number(NumericValue::Float(1.5))).is_equal());
         // Integers and truth values are equal only exactly.
         let ints = |numbers: [u8; 2]| dense(ScalarType::BYTE, &[2], &[1], numbers.to_vec());
         assert_eq!(compared(&ints([1, 2]), &ints([1, 3])).differing, 1);
-        assert!(!compared(&Values::bool("b", true), &Values::bool("b", false)).is_equal());
-        assert!(!compared(&Values::int("i", 1), &Values::int("i", 2)).is_equal());
+        assert!(!compared(&number(NumericValue::Bool(true)), &number(NumericValue::Bool(false))).is_equal());
+        assert!(!compared(&number(NumericValue::Int(1)), &number(NumericValue::Int(2))).is_equal());
     }
 
     #[test]
@@ -319,10 +279,10 @@ mod tests {
         let mismatch = |left: &Values, right: &Values| compared(left, right).mismatch;
         let [one, two] = [floats(&[1], &[1], &[1.0]), floats(&[2], &[1], &[1.0, 2.0])];
         assert_eq!(mismatch(&one, &two).as_deref(), Some("float32 [1] -> float32 [2]"));
-        assert_eq!(mismatch(&one, &Values::int("i", 1)).as_deref(), Some("float32 [1] -> int"));
-        assert_eq!(mismatch(&Values::missing("m"), &Values::null("n")).as_deref(), Some("absent -> none"));
-        assert!(compared(&Values::null("n"), &Values::null("n")).is_equal());
-        let text = |text: &str| Values::of_output("s", Some(&TestData::String(text.to_owned()))).unwrap();
+        assert_eq!(mismatch(&one, &number(NumericValue::Int(1))).as_deref(), Some("float32 [1] -> int"));
+        assert_eq!(mismatch(&named(Content::Missing), &named(Content::Null)).as_deref(), Some("absent -> none"));
+        assert!(compared(&named(Content::Null), &named(Content::Null)).is_equal());
+        let text = |text: &str| named(Content::String(text.to_owned()));
         assert!(compared(&text("a"), &text("a")).is_equal() && !compared(&text("a"), &text("b")).is_equal());
     }
 }

@@ -13,7 +13,7 @@ pub use elements::{DifferingElement, ValueComparison};
 use super::methods::align_steps;
 use super::side::Side;
 use super::view::MethodView;
-use elements::{Comparison, Values};
+use elements::{Content, Values};
 use pte_etdump::{EtDump, MethodRun, TensorError};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
@@ -108,8 +108,7 @@ pub fn compare_traces(
         differences: Vec::new(),
         outputs: Vec::new(),
     };
-    let comparison = Comparison { tolerance };
-    let mut method = Aligned { views, runs: &runs, traces, comparison, found: empty };
+    let mut method = Aligned { views, runs: &runs, traces, tolerance, found: empty };
     method.compare_instructions(&pairs)?;
     method.compare_outputs()?;
     let mut found = method.found;
@@ -134,7 +133,7 @@ struct Aligned<'v, 's, 't> {
     views: [&'v MethodView<'s>; 2],
     runs: &'v [Option<MethodRun<'t>>; 2],
     traces: [Trace<'t>; 2],
-    comparison: Comparison,
+    tolerance: Tolerance,
     found: MethodComparison,
 }
 
@@ -223,7 +222,7 @@ impl Aligned<'_, '_, '_> {
                 let value = values[side].read(index, self.traces[side].values);
                 value.map_err(|error| trace_error(side, &self.views[side].step_path(steps[side]), &error))
             };
-            difference.values.push(self.comparison.values([&read(0)?, &read(1)?]));
+            difference.values.push(ValueComparison::of([&read(0)?, &read(1)?], self.tolerance));
         }
         if difference.mismatch.is_some() || !difference.values.iter().all(ValueComparison::is_equal) {
             self.found.differences.push(difference);
@@ -237,15 +236,13 @@ impl Aligned<'_, '_, '_> {
             let read = |side: usize| {
                 let view = self.views[side];
                 let name = format!("{}.outputs[{index}]", view.side.method_path(view.number));
-                let value = outputs[side].get(index);
-                let found = match value {
-                    Some(value) => Values::of_output(&name, value.as_ref()),
-                    None => Ok(Values::missing(&name)),
-                };
-                found.map_err(|error| TraceError { side, message: format!("{name}: {error}") })
+                match outputs[side].get(index).map_or(Ok(Content::Missing), |value| Content::of_output(value.as_ref()))
+                {
+                    Ok(content) => Ok(Values { name, content }),
+                    Err(error) => Err(TraceError { side, message: format!("{name}: {error}") }),
+                }
             };
-            let compared = self.comparison.values([&read(0)?, &read(1)?]);
-            self.found.outputs.push(compared);
+            self.found.outputs.push(ValueComparison::of([&read(0)?, &read(1)?], self.tolerance));
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! The recorded values of an execution of an instruction, and the values of the method that they are.
 
-use super::elements::{DenseTensor, Values};
+use super::elements::{Content, DenseTensor, Values};
 use crate::view::MethodView;
 use pte_analysis::operators::{AccessKind, Usage};
 use pte_etdump::{TensorError, TracedTensor, TracedValue};
 use pte_model::data::Blob;
+use pte_model::data::number::NumericValue;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ValueId};
 
@@ -53,26 +54,29 @@ impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
     /// # Errors
     /// Bytes outside of the debug buffer, or that cannot be read.
     pub fn read(&self, index: usize, buffer: &Blob) -> Result<Values, TensorError> {
-        let Some(RecordedValue { name, value, id }) = self.list.get(index) else { return Ok(Values::missing("")) };
-        let content = id.and_then(|id| self.view.plan.value(id));
-        Ok(match value {
-            TracedValue::Null => Values::null(name),
-            TracedValue::Int(number) => Values::int(name, *number),
-            TracedValue::Bool(truth) => Values::bool(name, *truth),
-            TracedValue::Double(number) => Values::double(name, *number),
-            TracedValue::Tensor(tensor) => Values::tensor(name, self.tensor(tensor, content, buffer)?),
+        let Some(RecordedValue { name, value, id }) = self.list.get(index) else {
+            return Ok(Values { name: String::new(), content: Content::Missing });
+        };
+        let own = id.and_then(|id| self.view.plan.value(id));
+        let content = match value {
+            TracedValue::Null => Content::Null,
+            TracedValue::Int(number) => Content::Number(NumericValue::Int((*number).into())),
+            TracedValue::Bool(truth) => Content::Number(NumericValue::Bool(*truth)),
+            TracedValue::Double(number) => Content::Number(NumericValue::Float(*number)),
+            TracedValue::Tensor(tensor) => Content::Tensor(self.tensor(tensor, own, buffer)?),
             TracedValue::TensorList(tensors) => {
-                let items = match content {
+                let items = match own {
                     Some(EValue::TensorList(Some(items))) if items.len() == tensors.len() => items.as_slice(),
                     _ => &[],
                 };
                 let item = |(index, tensor): (usize, &TracedTensor)| {
-                    let content = items.get(index).and_then(|item| self.view.plan.value(*item));
-                    self.tensor(tensor, content, buffer)
+                    let own = items.get(index).and_then(|item| self.view.plan.value(*item));
+                    self.tensor(tensor, own, buffer)
                 };
-                Values::tensors(name, tensors.iter().enumerate().map(item).collect::<Result<_, _>>()?)
+                Content::Tensors(tensors.iter().enumerate().map(item).collect::<Result<_, _>>()?)
             }
-        })
+        };
+        Ok(Values { name: name.clone(), content })
     }
 
     /// Reads a tensor. Element types that ETDump does not have are recorded as others of the same size: the program has

@@ -4,6 +4,7 @@
 
 pub mod blob;
 pub mod dedup;
+pub mod elements;
 pub mod number;
 pub mod origin;
 pub mod positioned;

@@ -27,32 +27,6 @@ impl NumericValue {
             NumericValue::Bool(b) => f64::from(u8::from(b)),
         }
     }
-
-    /// Returns the absolute difference from another number of the same kind, of complex numbers that of the part that
-    /// differs more. It is 0 for two NaNs and for equal infinities, and NaN if only one is NaN.
-    ///
-    /// ```
-    /// use pte_model::data::number::NumericValue;
-    ///
-    /// let complex = |im| NumericValue::Complex(1f64, im);
-    /// assert_eq!(complex(2f64).distance(complex(5f64)), 3f64);
-    /// assert_eq!(NumericValue::Float(f64::NAN).distance(NumericValue::Float(f64::NAN)), 0f64);
-    /// // As floating point numbers, they would be equal.
-    /// assert_eq!(NumericValue::Int(1 << 60).distance(NumericValue::Int((1 << 60) + 1)), 1f64);
-    /// ```
-    pub fn distance(self, other: NumericValue) -> f64 {
-        let difference = |left: f64, right: f64| {
-            let same = left == right || left.is_nan() && right.is_nan();
-            if same { 0.0 } else { (right - left).abs() }
-        };
-        match (self, other) {
-            (NumericValue::Int(left), NumericValue::Int(right)) => left.abs_diff(right) as f64,
-            (NumericValue::Complex(re, im), NumericValue::Complex(other_re, other_im)) => {
-                difference(re, other_re).max(difference(im, other_im))
-            }
-            _ => difference(self.to_f64(), other.to_f64()),
-        }
-    }
 }
 
 impl std::fmt::Display for NumericValue {
@@ -148,7 +122,7 @@ fn encode_float(format: FloatFormat, x: f64, out: &mut Vec<u8>) {
 }
 
 /// Decodes the float that `bytes` begins with; `None` if there are fewer bytes.
-fn decode_float(format: FloatFormat, bytes: &[u8]) -> Option<f64> {
+pub(super) fn decode_float(format: FloatFormat, bytes: &[u8]) -> Option<f64> {
     Some(match format {
         FloatFormat::Binary64 => f64::from_le_bytes(*bytes.first_chunk()?),
         FloatFormat::Binary32 => f32::from_le_bytes(*bytes.first_chunk()?).into(),
@@ -192,7 +166,7 @@ pub fn convert(from: ScalarType, to: ScalarType, bytes: &[u8], out: &mut Vec<u8>
         (Some(Bfloat16), Some(Binary32)) => floats(bytes, out, from_bf16, f32::to_le_bytes),
         (Some(Bfloat16), Some(Binary16)) => floats(bytes, out, from_bf16, |x| half(x).to_le_bytes()),
         _ => {
-            let size = from.info().map_or(1, |info| info.size) as usize;
+            let size = from.element_size() as usize;
             for (element, index) in bytes.chunks_exact(size).zip(0..) {
                 let number =
                     decode(from, element).ok_or_else(|| (index, format!("{from} is an unknown element type")))?;

@@ -16,6 +16,11 @@ use super::reorder::Reorder;
 use crate::diagnostics::file_error::{cannot, named};
 use crate::format::ScalarType;
 
+/// Number of bytes of a block of elements that are decoded or compared. It fits a cache, and is a multiple of all
+/// element sizes.
+#[doc(hidden)]
+pub const BLOCK: u64 = 256 << 10;
+
 /// An open blob: any thread can read any part of it.
 pub struct Producer<'b>(Reading<'b>);
 
@@ -117,18 +122,18 @@ impl<'b> Reading<'b> {
                 Ok(())
             }
             Reading::Elements { scalar_type, number } => {
-                whole_elements(size(*scalar_type), offset, out, |first, out| {
+                whole_elements(scalar_type.element_size(), offset, out, |first, out| {
                     let mut bytes = Vec::with_capacity(out.len());
-                    for index in first..first + out.len() as u64 / size(*scalar_type) {
+                    for index in first..first + out.len() as u64 / scalar_type.element_size() {
                         number::encode(*scalar_type, number(index), &mut bytes).map_err(io::Error::other)?;
                     }
                     out.copy_from_slice(&bytes);
                     Ok(())
                 })
             }
-            Reading::Converted { data, from, to } => whole_elements(size(*to), offset, out, |first, out| {
-                let mut source = vec![0; (out.len() as u64 / size(*to) * size(*from)) as usize];
-                data.read_at(first * size(*from), &mut source)?;
+            Reading::Converted { data, from, to } => whole_elements(to.element_size(), offset, out, |first, out| {
+                let mut source = vec![0; (out.len() as u64 / to.element_size() * from.element_size()) as usize];
+                data.read_at(first * from.element_size(), &mut source)?;
                 let mut bytes = Vec::with_capacity(out.len());
                 number::convert(*from, *to, &source, &mut bytes).map_err(|(index, error)| {
                     let message = format!("element {} cannot be converted: {error}", first + index);
@@ -159,18 +164,24 @@ impl Blob {
         if let BlobSource::Bytes(bytes) = &self.source {
             return out.write_all(bytes);
         }
-        if self.len == 0 {
-            return Ok(());
-        }
-        let producer = self.open()?;
-        let (mut start, mut bytes) = (0, Vec::new());
-        while start < self.len {
-            bytes.resize((self.len - start).min(self.block()) as usize, 0);
-            producer.read_at(start, &mut bytes)?;
-            out.write_all(&bytes)?;
-            start += bytes.len() as u64;
-        }
-        Ok(())
+        read_blocks([self], self.block(), (0..self.len).step_by(self.block() as usize), |_, [bytes]| {
+            out.write_all(bytes).map(|()| true)
+        })
+    }
+
+    /// Returns the position of the first byte that differs from a blob of the same length.
+    ///
+    /// # Errors
+    /// As [`Blob::copy_to`].
+    #[doc(hidden)]
+    pub fn first_difference(&self, other: &Blob) -> io::Result<Option<u64>> {
+        let mut first = None;
+        read_blocks([self, other], BLOCK, (0..self.len).step_by(BLOCK as usize), |at, [a, b]| {
+            let position = if a == b { None } else { a.iter().zip(b).position(|(a, b)| a != b) };
+            first = position.map(|position| at + position as u64);
+            Ok(first.is_none())
+        })?;
+        Ok(first)
     }
 
     /// Preferred number of bytes to read at a time.
@@ -261,6 +272,34 @@ impl Blob {
     }
 }
 
+/// Reads blobs of one length in blocks of `size` bytes at `offsets`; the last block ends with the blobs. `take` gets
+/// each offset with the bytes of all blobs, and returns false to end.
+///
+/// # Errors
+/// Data that cannot be read, and those of `take`.
+#[doc(hidden)]
+pub fn read_blocks<const N: usize>(
+    blobs: [&Blob; N],
+    size: u64,
+    offsets: impl Iterator<Item = u64>,
+    mut take: impl FnMut(u64, [&[u8]; N]) -> io::Result<bool>,
+) -> io::Result<()> {
+    let (mut open, mut buffers) = (Vec::new(), [const { Vec::new() }; N]);
+    for at in offsets {
+        if open.is_empty() {
+            open = blobs.iter().map(|blob| blob.open()).collect::<io::Result<_>>()?;
+        }
+        for ((blob, producer), bytes) in blobs.iter().zip(&open).zip(&mut buffers) {
+            bytes.resize(blob.len.saturating_sub(at).min(size) as usize, 0);
+            producer.read_at(at, bytes)?;
+        }
+        if !take(at, buffers.each_ref().map(Vec::as_slice))? {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the `index`-th number of an arithmetic progression. Its bounds are checked when the YAML is resolved.
 pub fn iota(start: NumericValue, step: NumericValue, index: u64) -> NumericValue {
     match (start, step) {
@@ -269,10 +308,6 @@ pub fn iota(start: NumericValue, step: NumericValue, index: u64) -> NumericValue
         }
         _ => NumericValue::Float(start.to_f64() + step.to_f64() * index as f64),
     }
-}
-
-fn size(scalar_type: ScalarType) -> u64 {
-    scalar_type.info().map_or(1, |info| info.size)
 }
 
 /// Fills `out` with the bytes from `offset` on of a sequence. `read` produces whole elements of `element` bytes from an

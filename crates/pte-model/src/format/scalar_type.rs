@@ -178,6 +178,12 @@ impl ScalarType {
         usize::try_from(self.0).ok().and_then(|code| INFO.get(code))
     }
 
+    /// Returns the number of bytes of an element; 1 for a type that the runtime rejects.
+    #[doc(hidden)]
+    pub fn element_size(self) -> u64 {
+        self.info().map_or(1, |info| info.size)
+    }
+
     /// Returns true for types of floating point and complex numbers, whose tensors may require gradients.
     #[doc(hidden)]
     pub fn is_differentiable(self) -> bool {

@@ -20,14 +20,8 @@
 //! ```
 
 use crate::data::Blob;
-use crate::data::number::NumericValue;
+pub use crate::data::elements::{DEFAULT_ATOL, DEFAULT_RTOL, Tolerance};
 use crate::format::{DimOrder, ScalarType};
-
-/// Default absolute tolerance of a test.
-pub const DEFAULT_ATOL: f64 = 1e-6;
-
-/// Default relative tolerance of a test.
-pub const DEFAULT_RTOL: f64 = 1e-5;
 
 /// Tests of a method.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,72 +71,6 @@ impl TestCase {
     /// Returns the allowed differences.
     pub fn tolerance(&self) -> Tolerance {
         Tolerance { atol: self.atol, rtol: self.rtol }
-    }
-}
-
-/// Largest difference of two floating point numbers that count as equal: `atol + rtol * |expected|`.
-///
-/// ```
-/// use pte_model::program::test_cases::{TestCase, Tolerance};
-///
-/// let tolerance = Tolerance { atol: 0.5, rtol: 0.25 };
-/// assert_eq!(tolerance.of(-6f64), 2f64);
-/// let expected = 6f64;
-/// assert!(tolerance.accepts(expected, 8f64) && !tolerance.accepts(expected, 9f64));
-/// assert!(tolerance.accepts(f64::NAN, f64::NAN) && !tolerance.accepts(expected, f64::NAN));
-/// assert!(tolerance.accepts(f64::INFINITY, f64::INFINITY) && !tolerance.accepts(f64::INFINITY, expected));
-/// assert_eq!(TestCase::new(vec![], None).tolerance(), Tolerance::default());
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tolerance {
-    /// Absolute part.
-    pub atol: f64,
-    /// Relative part.
-    pub rtol: f64,
-}
-
-impl Default for Tolerance {
-    fn default() -> Tolerance {
-        Tolerance { atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL }
-    }
-}
-
-impl Tolerance {
-    /// Returns the largest difference from an expected number.
-    pub fn of(&self, expected: f64) -> f64 {
-        self.atol + self.rtol * expected.abs()
-    }
-
-    /// Returns true if a number is equal to the expected one within the tolerance. Two NaNs are equal, and so are equal
-    /// infinities.
-    pub fn accepts(&self, expected: f64, found: f64) -> bool {
-        let tolerance = self.of(expected);
-        expected == found
-            || (expected.is_nan() && found.is_nan())
-            || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
-    }
-
-    /// Returns true if an element is equal to the expected one of the same type: within the tolerance if it is of
-    /// floating point, exactly if not.
-    ///
-    /// ```
-    /// use pte_model::data::number::NumericValue;
-    /// use pte_model::program::test_cases::Tolerance;
-    ///
-    /// let tolerance = Tolerance { atol: 1f64, rtol: 0f64 };
-    /// let complex = |im| NumericValue::Complex(0f64, im);
-    /// assert!(tolerance.accepts_element(complex(1f64), complex(2f64)));
-    /// assert!(!tolerance.accepts_element(complex(1f64), complex(3f64)));
-    /// assert!(!tolerance.accepts_element(NumericValue::Int(1), NumericValue::Int(2)));
-    /// ```
-    pub fn accepts_element(&self, expected: NumericValue, found: NumericValue) -> bool {
-        match (expected, found) {
-            (NumericValue::Float(expected), NumericValue::Float(found)) => self.accepts(expected, found),
-            (NumericValue::Complex(re, im), NumericValue::Complex(found_re, found_im)) => {
-                self.accepts(re, found_re) && self.accepts(im, found_im)
-            }
-            _ => expected == found,
-        }
     }
 }
 

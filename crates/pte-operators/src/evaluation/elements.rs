@@ -21,7 +21,7 @@ pub(super) fn broadcast(call: &ConstantCall<'_>, tensor: &Constant<'_>, out: &Te
             Some(_) => return refuse("sizes do not broadcast"),
         });
     }
-    let element = tensor.meta.scalar_type.info().map_or(1, |info| info.size as usize);
+    let element = tensor.meta.scalar_type.element_size() as usize;
     let count = nbytes(&out.clone().with_type(tensor.meta.scalar_type));
     let mut bytes = Vec::with_capacity(call.bounded(count)?);
     if view.iter().all(|(size, _)| *size > 0) {

@@ -10,9 +10,6 @@ use pte_model::program::{ExternalData, NamedData, Program, TensorData, TensorLay
 
 use super::Merged;
 
-/// Bytes that are compared at once.
-const CHUNK: u64 = 1 << 20;
-
 /// Returns `true` if two blobs have the same bytes.
 ///
 /// # Errors
@@ -27,15 +24,7 @@ pub fn have_same_bytes(a: &Blob, b: &Blob) -> io::Result<bool> {
     {
         return Ok(true);
     }
-    let mut offset = 0;
-    while offset < a.len() {
-        let len = CHUNK.min(a.len() - offset);
-        if a.read_at(offset, len as usize)? != b.read_at(offset, len as usize)? {
-            return Ok(false);
-        }
-        offset += len;
-    }
-    Ok(true)
+    Ok(a.first_difference(b)?.is_none())
 }
 
 const HELP: &str = "payloads and applications find data by their keys, so keys are not renamed: export one of the programs again with \

@@ -128,7 +128,7 @@ fn oriented(source: &SourceTensor, expected: &TensorLayout, is_filter: bool) -> 
 /// Returns the bytes of a tensor in the order of a constant.
 fn data_of(source: &SourceTensor, layout: &TensorLayout, is_transposed: bool) -> Blob {
     let from = if is_transposed { super::set::transposed(&source.layout) } else { source.layout.clone() };
-    let element = layout.scalar_type.info().map_or(1, |info| info.size);
+    let element = layout.scalar_type.element_size();
     source.data.clone().reordered(element, &layout.sizes, &from.dim_order, &layout.dim_order)
 }
 

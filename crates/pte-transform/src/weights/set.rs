@@ -399,7 +399,7 @@ pub fn apply(program: &mut Program, file: usize, changes: &WeightChanges) {
         let blob = *new.entry(key).or_insert_with(|| {
             let SourceTensor { layout: from, data, .. } = &changes.sources[*source];
             let from = if *is_transposed { transposed(from) } else { from.clone() };
-            let element = layout.scalar_type.info().map_or(1, |info| info.size);
+            let element = layout.scalar_type.element_size();
             let data = data.clone().reordered(element, &layout.sizes, &from.dim_order, &layout.dim_order);
             program.add_blob(Blob { copy, ..data })
         });
