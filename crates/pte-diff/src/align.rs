@@ -3,7 +3,8 @@
 //! The work is bounded by [`WORK`]. Beyond this bound, only keys that both sides have exactly once are paired, in their
 //! longest common order, and the equal keys adjacent to them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 /// Number of steps on diagonals after which the cheap alignment is used. They take about a tenth of a second.
 const WORK: u64 = 1 << 25;
@@ -212,6 +213,68 @@ pub fn in_common_order<T: Ord + Copy>(pairs: &mut [(T, T)]) -> bool {
         pairs.copy_from_slice(&sorted);
     }
     is_common
+}
+
+/// An element of the left side, of the right one, or of both.
+pub type Paired<T> = (Option<T>, Option<T>);
+
+/// Adds the positions without a partner to ascending pairs, removed ones before added ones.
+pub fn with_gaps(pairs: impl IntoIterator<Item = (usize, usize)>, lengths: [usize; 2]) -> Vec<Paired<usize>> {
+    let mut all = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    for (x, y) in pairs.into_iter().chain([(lengths[0], lengths[1])]) {
+        all.extend((left..x).map(|position| (Some(position), None)));
+        all.extend((right..y).map(|position| (None, Some(position))));
+        if x < lengths[0] && y < lengths[1] {
+            all.push((Some(x), Some(y)));
+        }
+        (left, right) = (x + 1, y + 1);
+    }
+    all
+}
+
+/// Numbers items with the same name.
+pub fn numbered<N: Copy + Ord + Hash, T>(items: impl IntoIterator<Item = (N, T)>) -> BTreeMap<(N, usize), T> {
+    let mut counts: HashMap<N, usize> = HashMap::new();
+    let number = |(name, item)| {
+        let count = counts.entry(name).or_default();
+        *count += 1;
+        ((name, *count), item)
+    };
+    items.into_iter().map(number).collect()
+}
+
+/// Collects items with equal keys.
+pub fn grouped<K: Ord, T>(items: impl Iterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
+    let mut found: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    items.for_each(|(key, item)| found.entry(key).or_default().push(item));
+    found
+}
+
+/// Pairs the items with the same key: those of the left side in the order of the keys, then those that only the right
+/// side has.
+pub fn keyed<K: Ord, T>([left, mut right]: [BTreeMap<K, T>; 2]) -> Vec<(K, Paired<T>)> {
+    let both = left.into_iter().map(|(key, l)| {
+        let r = right.remove(&key);
+        (key, (Some(l), r))
+    });
+    let mut found: Vec<(K, Paired<T>)> = both.collect();
+    found.extend(right.into_iter().map(|(key, r)| (key, (None, Some(r)))));
+    found
+}
+
+/// Pairs the items of two groups in their order.
+pub fn in_order<T: Copy>(groups: &[Vec<T>; 2]) -> impl Iterator<Item = Paired<T>> {
+    let count = groups[0].len().max(groups[1].len());
+    (0..count).map(|index| (groups[0].get(index).copied(), groups[1].get(index).copied()))
+}
+
+/// Pairs the groups with the same key, in the order of the keys.
+pub fn by_key<K: Ord, T>(groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T>; 2])> {
+    let both = keyed(groups).into_iter().map(|(key, (l, r))| (key, [l.unwrap_or_default(), r.unwrap_or_default()]));
+    let mut found: Vec<(K, [Vec<T>; 2])> = both.collect();
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    found
 }
 
 #[cfg(test)]

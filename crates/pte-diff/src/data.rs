@@ -1,8 +1,10 @@
 //! Pairs the data of both sides, compares them, and reports those that differ.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::ops::{Deref, DerefMut};
 
+use super::align::{keyed, numbered};
 use super::bytes::{self, BlobPair, ByteDifference};
 use super::difference::{DataStatistics, DiffArea, DiffKind, DiffTopic, Difference, Differences, DifferingPart};
 use super::side::{ExternalEntry, Side};
@@ -10,9 +12,9 @@ use super::view::{distinct, list};
 use pte_model::data::{Blob, BlobId, workers};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
-use pte_model::program::TensorLayout;
 use pte_model::program::element::Element;
 use pte_model::program::test_cases::{MethodTests, TestCase, TestData};
+use pte_model::program::{NamedData, TensorLayout};
 
 /// Extent to which data are compared: an argument of [`compare`](crate::compare).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,9 +46,10 @@ struct DataPair {
 /// Pair of constants: methods and values of both sides.
 type ConstantKey = ([usize; 2], (u32, u32));
 
-/// Data that both sides have, to be compared together.
-#[derive(Default)]
-pub struct DataPairs {
+/// Differences found so far, and data that both sides have, to be compared together.
+pub struct Found {
+    /// Differences without those of the data.
+    pub differences: Differences,
     /// Number of bytes that may be read on each side. Ranges of a hostile file can overlap.
     limit: u64,
     /// Number of bytes of payloads decoded so far.
@@ -59,10 +62,25 @@ pub struct DataPairs {
     keys: [HashSet<String>; 2],
 }
 
-impl DataPairs {
-    /// Creates an empty collection. At most `limit` bytes are read on each side.
-    pub fn new(limit: u64) -> DataPairs {
-        DataPairs { limit, ..DataPairs::default() }
+impl Deref for Found {
+    type Target = Differences;
+
+    fn deref(&self) -> &Differences {
+        &self.differences
+    }
+}
+
+impl DerefMut for Found {
+    fn deref_mut(&mut self) -> &mut Differences {
+        &mut self.differences
+    }
+}
+
+impl Found {
+    /// Creates a collection without data. At most `limit` bytes are read on each side.
+    pub fn new(differences: Differences, limit: u64) -> Found {
+        let (decoded, pairs, constants, by_blob, payloads, keys) = Default::default();
+        Found { differences, limit, decoded, pairs, constants, by_blob, payloads, keys }
     }
 
     /// Adds two constants or initial states of methods.
@@ -131,96 +149,82 @@ impl DataPairs {
     }
 
     /// Adds the data that no method refers to: named data, keys of `.ptd` files, tests.
-    pub fn add_files(&mut self, sides: [&Side; 2], found: &mut Differences) {
-        self.add_named(sides, found);
+    pub fn add_files(&mut self, sides: [&Side; 2]) {
+        self.add_named(sides);
         // The `.ptd` files of a `.pte` are not known. Those of YAML are known, and a file of weights has nothing else.
         let is_weights = |side: &&Side| side.program.execution_plan.is_none();
         let has_external = |side: &&Side| side.external.is_some() || side.file.is_none();
         if sides.iter().any(is_weights) || sides.iter().all(has_external) {
-            self.add_external(sides, found);
+            self.add_external(sides);
         }
         // YAML may be assembled to a `.pte`, which has no tests.
         let has_tests = |side: &&Side| side.tests.is_some() || side.file.is_none();
         if sides.iter().all(has_tests) || sides.iter().all(|side| side.file.is_some()) {
-            self.add_tests(sides.map(|side| side.tests.as_deref().unwrap_or_default()), found);
+            self.add_tests(sides.map(|side| side.tests.as_deref().unwrap_or_default()));
         }
     }
 
-    fn add_named(&mut self, sides: [&Side; 2], found: &mut Differences) {
-        let [left, right] = [0, 1].map(|side: usize| {
+    fn add_named(&mut self, sides: [&Side; 2]) {
+        let entries = [0, 1].map(|side: usize| {
             let entries = sides[side].program.named_data.iter().flatten().zip(0usize..);
             let free = entries.filter(|(entry, _)| !self.keys[side].contains(&entry.key));
             numbered(free.map(|(entry, index)| (entry.key.as_str(), (index, entry))))
         });
-        let part = |side: usize, index: usize, key: &str, blob: BlobId| {
-            let bytes = counted(sides[side].program.blob(blob).len(), "byte");
-            DifferingPart::new(format!("named_data[{index}]"), format!("`{}` {bytes}", clipped(key)))
+        let part = |side: usize, (index, entry): (usize, &NamedData)| {
+            let bytes = counted(sides[side].program.blob(entry.data).len(), "byte");
+            DifferingPart::new(format!("named_data[{index}]"), format!("`{}` {bytes}", clipped(&entry.key)))
         };
         let (area, topic) = (DiffArea::Data, DiffTopic::NamedData);
-        for (key, (l_index, l)) in &left {
-            match right.get(key) {
-                Some((r_index, r)) => {
-                    let missing = [(0, *l_index), (1, *r_index)].map(|(side, index): (usize, usize)| {
-                        sides[side].missing(&Element::NamedData(index).path(&sides[side].program))
-                    });
-                    if missing[0] != missing[1] {
-                        let mut parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
-                        for (part, missing) in parts.iter_mut().zip(missing) {
-                            missing.into_iter().for_each(|text| part.value = format!("`{}` {text}", clipped(key.0)));
-                        }
-                        let [left, right] = parts;
-                        found.changed(area, topic, left, right);
-                        continue;
-                    }
-                    let blobs = [sides[0].program.blob(l.data).clone(), sides[1].program.blob(r.data).clone()];
-                    let parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
-                    self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });
+        for ((key, _), pair) in keyed(entries) {
+            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
+            let mut parts = [part(0, l), part(1, r)];
+            let missing = [(0, l.0), (1, r.0)].map(|(side, index): (usize, usize)| {
+                sides[side].missing(&Element::NamedData(index).path(&sides[side].program))
+            });
+            if missing[0] != missing[1] {
+                for (part, missing) in parts.iter_mut().zip(missing) {
+                    missing.into_iter().for_each(|text| part.value = format!("`{}` {text}", clipped(key)));
                 }
-                None => found.removed(area, topic, part(0, *l_index, key.0, l.data)),
+                let [left, right] = parts;
+                self.changed(area, topic, left, right);
+                continue;
             }
-        }
-        for (key, (index, entry)) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
-            found.added(area, topic, part(1, *index, key.0, entry.data));
+            let blobs = [sides[0].program.blob(l.1.data).clone(), sides[1].program.blob(r.1.data).clone()];
+            self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });
         }
         let presence = [0, 1].map(|side: usize| sides[side].program.named_data.as_ref().map(|_| "present".to_owned()));
-        found.compared(DiffArea::Layout, DiffTopic::File, ["named_data"; 2], presence);
+        self.compared(DiffArea::Layout, DiffTopic::File, ["named_data"; 2], presence);
     }
 
-    fn add_external(&mut self, sides: [&Side; 2], found: &mut Differences) {
+    fn add_external(&mut self, sides: [&Side; 2]) {
         // Data of tensors that moved to or from a `.ptd` are reported with the tensors.
         let moved = [0, 1].map(|side: usize| match sides[1 - side].external {
             None if sides[1 - side].program.execution_plan.is_some() => sides[side].external_tensors(),
             None | Some(_) => HashSet::new(),
         });
-        let [left, right] = [0, 1].map(|side: usize| {
+        let entries = [0, 1].map(|side: usize| {
             let entries = sides[side].external.iter().flatten().filter(|entry| !moved[side].contains(&*entry.key));
             numbered(entries.map(|entry| (entry.key.as_str(), entry)))
         });
-        let part = |entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
+        let has_same_keys = entries[0].keys().eq(entries[1].keys());
+        let part = |_, entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
         let (area, topic) = (DiffArea::Data, DiffTopic::ExternalData);
-        for (key, l) in &left {
-            match right.get(key) {
-                Some(r) => {
-                    let parts = [part(l), part(r)];
-                    if l.tensor_layout != r.tensor_layout {
-                        let [left, right] = parts;
-                        found.changed(area, topic, left, right);
-                        continue;
-                    }
-                    let blobs = [l.data.clone(), r.data.clone()];
-                    let scalar_type = l.tensor_layout.as_ref().map(|layout| layout.scalar_type);
-                    self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed: false });
-                }
-                None => found.removed(area, topic, part(l)),
+        for (_, pair) in keyed(entries) {
+            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
+            let parts = [part(0, l), part(1, r)];
+            if l.tensor_layout != r.tensor_layout {
+                let [left, right] = parts;
+                self.changed(area, topic, left, right);
+                continue;
             }
-        }
-        for (_, entry) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
-            found.added(area, topic, part(entry));
+            let blobs = [l.data.clone(), r.data.clone()];
+            let scalar_type = l.tensor_layout.as_ref().map(|layout| layout.scalar_type);
+            self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed: false });
         }
         let order =
             |side: &Side| side.external.iter().flatten().map(|entry| entry.key.clone()).collect::<Vec<String>>();
         let orders = sides.map(order);
-        if orders[0] != orders[1] && left.keys().eq(right.keys()) {
+        if orders[0] != orders[1] && has_same_keys {
             // The order differs from this key on.
             let first = orders[0].iter().zip(&orders[1]).take_while(|(l, r)| l == r).count();
             let text = |keys: &[String]| {
@@ -230,36 +234,30 @@ impl DataPairs {
                 let keys = counted(keys.len() as u64, "key");
                 DifferingPart::new("named_data", format!("{keys}, from [{first}] on: {}{more}", shown.join(", ")))
             };
-            found.moved(DiffArea::Layout, DiffTopic::File, text(&orders[0]), text(&orders[1]));
+            self.moved(DiffArea::Layout, DiffTopic::File, text(&orders[0]), text(&orders[1]));
         }
     }
 
-    fn add_tests(&mut self, tests: [&[MethodTests]; 2], found: &mut Differences) {
-        let [left, right] = tests.map(|tests| numbered(tests.iter().map(|tests| (tests.method.as_str(), tests))));
-        let part = |tests: &MethodTests| {
+    fn add_tests(&mut self, tests: [&[MethodTests]; 2]) {
+        let tests = tests.map(|tests| numbered(tests.iter().map(|tests| (tests.method.as_str(), tests))));
+        let part = |_, tests: &MethodTests| {
             let cases = counted(tests.cases.len() as u64, "test");
             DifferingPart::new(format!("tests.{}", clipped(&tests.method)), cases)
         };
         let (area, topic) = (DiffArea::Data, DiffTopic::Test);
-        for (key, l) in &left {
-            let Some(r) = right.get(key) else {
-                found.removed(area, topic, part(l));
-                continue;
-            };
+        for (_, pair) in keyed(tests) {
+            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
             if l.cases.len() != r.cases.len() {
-                found.changed(area, topic, part(l), part(r));
+                self.changed(area, topic, part(0, l), part(1, r));
             }
             for (number, (l_case, r_case)) in l.cases.iter().zip(&r.cases).enumerate() {
                 let path = format!("tests.{}[{number}]", clipped(&l.method));
-                self.add_case(&path, [l_case, r_case], found);
+                self.add_case(&path, [l_case, r_case]);
             }
-        }
-        for (_, tests) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
-            found.added(area, topic, part(tests));
         }
     }
 
-    fn add_case(&mut self, path: &str, cases: [&TestCase; 2], found: &mut Differences) {
+    fn add_case(&mut self, path: &str, cases: [&TestCase; 2]) {
         let none: &[TestData] = &[];
         let lists = [
             ("inputs", cases.map(|case| case.inputs.as_slice())),
@@ -268,10 +266,10 @@ impl DataPairs {
         let (area, topic) = (DiffArea::Data, DiffTopic::Test);
         let presence = cases.map(|case| case.outputs.as_ref().map(|_| "present".to_owned()));
         let outputs = format!("{path}.outputs");
-        found.compared(area, topic, [&outputs, &outputs], presence);
+        self.compared(area, topic, [&outputs, &outputs], presence);
         for (name, values) in [("atol", cases.map(|case| case.atol)), ("rtol", cases.map(|case| case.rtol))] {
             let path = format!("{path}.{name}");
-            found.compared(area, topic, [&path, &path], values.map(|value| Some(format!("{value:?}"))));
+            self.compared(area, topic, [&path, &path], values.map(|value| Some(format!("{value:?}"))));
         }
         for (name, [left, right]) in lists {
             for position in 0..left.len().max(right.len()) {
@@ -288,7 +286,7 @@ impl DataPairs {
                     _ => values.map(|value| value.map(describe_test)),
                 };
                 if !is_same {
-                    found.differing(area, topic, [&path, &path], texts);
+                    self.differing(area, topic, [&path, &path], texts);
                     continue;
                 }
                 if let [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })] =
@@ -306,11 +304,11 @@ impl DataPairs {
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn compare(self, mode: DiffData, found: &mut Differences) -> io::Result<()> {
+    pub fn compare(&mut self, mode: DiffData) -> io::Result<()> {
         let mut left = self.limit;
         let (mut compared, mut others) = (Vec::new(), Vec::new());
-        for (number, pair) in self.pairs.into_iter().enumerate() {
-            if !found.has(pair.area) {
+        for (number, pair) in std::mem::take(&mut self.pairs).into_iter().enumerate() {
+            if !self.has(pair.area) {
                 continue;
             }
             let [l, r] = [&pair.blobs[0], &pair.blobs[1]].map(Blob::len);
@@ -382,7 +380,7 @@ impl DataPairs {
             reported.push((number, Difference::new(area, DiffKind::Changed, topic, left, right)));
         }
         reported.sort_by_key(|(number, _)| *number);
-        reported.into_iter().for_each(|(_, difference)| found.push(difference));
+        reported.into_iter().for_each(|(_, difference)| self.push(difference));
         Ok(())
     }
 
@@ -390,17 +388,6 @@ impl DataPairs {
     pub fn ranges(&self) -> Vec<[Blob; 2]> {
         self.pairs.iter().map(|pair| pair.blobs.clone()).collect()
     }
-}
-
-/// Numbers items with the same name.
-fn numbered<'n, T>(items: impl Iterator<Item = (&'n str, T)>) -> BTreeMap<(&'n str, usize), T> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    let number = |(name, item)| {
-        let count = counts.entry(name).or_default();
-        *count += 1;
-        ((name, *count), item)
-    };
-    items.map(number).collect()
 }
 
 /// Returns the path of a key of a `.ptd`.

@@ -5,38 +5,28 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 
-use super::data::DataPairs;
+use super::align::{by_key, grouped, in_order};
+use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::graph::{self, GraphSide};
-use super::view::{MethodView, by_key, distinct, grouped};
+use super::view::{MethodView, distinct};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::Part;
 use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
 use pte_xnnpack::model::Graph;
 
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
-pub fn compare(
-    views: [&MethodView<'_>; 2],
-    called: &IndexSet<(DelegateId, DelegateId)>,
-    found: &mut Differences,
-    data: &mut DataPairs,
-) {
+pub fn compare(views: [&MethodView<'_>; 2], called: &IndexSet<(DelegateId, DelegateId)>, found: &mut Found) {
     for (left, right) in called {
         let pair = [(views[0], *left), (views[1], *right)];
         if let [Some((left, l)), Some((right, r))] = pair.map(|(view, id)| id.get().zip(view.delegate(id))) {
-            compare_pair(views, [left, right], [l, r], found, data);
+            compare_pair(views, [left, right], [l, r], found);
         }
     }
-    compare_uncalled(views, found, data);
+    compare_uncalled(views, found);
 }
 
-fn compare_pair(
-    views: [&MethodView<'_>; 2],
-    indices: [usize; 2],
-    delegates: [&BackendDelegate; 2],
-    found: &mut Differences,
-    data: &mut DataPairs,
-) {
+fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&BackendDelegate; 2], found: &mut Found) {
     let paths = [0, 1].map(|side: usize| views[side].side.path(views[side].number, Part::Delegate(indices[side])));
     let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
     let ids = delegates.map(|delegate| delegate.id.as_deref());
@@ -51,27 +41,27 @@ fn compare_pair(
         return found.compared(area, topic, [&paths[0], &paths[1]], missing.map(text));
     }
     let payloads = delegates.map(|delegate| delegate.processed);
-    if !data.is_new_payload(payloads) {
+    if !found.is_new_payload(payloads) {
         return;
     }
     let blobs = [0, 1].map(|side: usize| views[side].side.program.blob(payloads[side]).clone());
-    let graphs = [0, 1].map(|side: usize| decoded(ids[side], &blobs[side], data));
+    let graphs = [0, 1].map(|side: usize| decoded(ids[side], &blobs[side], found));
     if let [Some(l), Some(r)] = &graphs {
         let named = views.map(|view| view.side);
         let [left, right] = [(l, 0), (r, 1)]
             .map(|(graph, side): (&Graph, usize)| GraphSide::new(graph, named[side], format!("{}.graph", paths[side])));
-        return graph::compare([&left, &right], found, data);
+        return graph::compare([&left, &right], found);
     }
     let parts = [0, 1].map(|side: usize| {
         let text = format!("payload of {}", counted(blobs[side].len(), "byte"));
         DifferingPart::new(paths[side].clone(), text)
     });
-    data.add_payload(blobs, parts);
+    found.add_payload(blobs, parts);
 }
 
 /// Returns the graph of a payload of XNNPACK; `None` for other payloads, and for one that cannot be decoded.
-fn decoded(id: Option<&str>, payload: &pte_model::data::Blob, data: &mut DataPairs) -> Option<Graph> {
-    (id == Some(pte_xnnpack::BACKEND) && data.may_decode(payload.len()))
+fn decoded(id: Option<&str>, payload: &pte_model::data::Blob, found: &mut Found) -> Option<Graph> {
+    (id == Some(pte_xnnpack::BACKEND) && found.may_decode(payload.len()))
         .then(|| pte_xnnpack::decode::decode(payload).ok())
         .flatten()
 }
@@ -121,7 +111,7 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Compares the delegates that no instruction calls, as a multiset.
-fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: &mut DataPairs) {
+fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Found) {
     let uncalled = |view: &MethodView<'_>| {
         let fields = view.steps.iter().flat_map(|step| step.instruction.fields());
         let called: BTreeSet<DelegateId> = fields
@@ -142,16 +132,13 @@ fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: 
         }))
     };
     let (area, topic) = (DiffArea::Layout, DiffTopic::Delegate);
-    for (name, [lefts, rights]) in by_key(views.map(uncalled)) {
-        for (l, r) in lefts.iter().zip(&rights) {
-            let delegates = [&views[0].plan.delegates()[*l], &views[1].plan.delegates()[*r]];
-            compare_pair(views, [*l, *r], delegates, found, data);
-        }
-        let common = lefts.len().min(rights.len());
-        let part = |view: &MethodView<'_>, index: usize| {
-            DifferingPart::new(view.side.path(view.number, Part::Delegate(index)), name.clone())
+    for (name, lists) in by_key(views.map(uncalled)) {
+        let part = |side: usize, index: usize| {
+            DifferingPart::new(views[side].side.path(views[side].number, Part::Delegate(index)), name.clone())
         };
-        lefts[common..].iter().for_each(|index| found.removed(area, topic, part(views[0], *index)));
-        rights[common..].iter().for_each(|index| found.added(area, topic, part(views[1], *index)));
+        for pair in in_order(&lists) {
+            let Some((l, r)) = found.both(area, topic, pair, part) else { continue };
+            compare_pair(views, [l, r], [&views[0].plan.delegates()[l], &views[1].plan.delegates()[r]], found);
+        }
     }
 }

@@ -411,6 +411,23 @@ impl Differences {
         self.push(Difference::new(area, DiffKind::Added, topic, None, Some(right)));
     }
 
+    /// Returns an element that both sides have, and adds one that a side lacks.
+    pub(super) fn both<T>(
+        &mut self,
+        area: DiffArea,
+        topic: DiffTopic,
+        pair: (Option<T>, Option<T>),
+        part: impl Fn(usize, T) -> DifferingPart,
+    ) -> Option<(T, T)> {
+        match pair {
+            (Some(left), Some(right)) => return Some((left, right)),
+            (Some(left), None) => self.removed(area, topic, part(0, left)),
+            (None, Some(right)) => self.added(area, topic, part(1, right)),
+            (None, None) => {}
+        }
+        None
+    }
+
     /// Adds an element that one side may lack, if its descriptions differ. They must be complete, neither truncated nor
     /// escaped.
     pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {

@@ -4,11 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::align::align_levels;
-use super::data::DataPairs;
+use super::align::{align_levels, by_key, grouped, in_order, with_gaps};
+use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::side::Side;
-use super::view::{by_key, distinct, grouped, list};
+use super::view::{distinct, list};
 use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
@@ -182,7 +182,7 @@ enum NodeKey {
 }
 
 /// Compares two graphs.
-pub fn compare(graphs: [&GraphSide<'_>; 2], found: &mut Differences, data: &mut DataPairs) {
+pub fn compare(graphs: [&GraphSide<'_>; 2], found: &mut Found) {
     let mut pair = GraphPair { graphs, to_right: HashMap::new(), to_left: HashMap::new(), constants: HashSet::new() };
     pair.pair_arguments();
     let keys = |strength| graphs.map(|graph| graph.keys(strength));
@@ -190,9 +190,9 @@ pub fn compare(graphs: [&GraphSide<'_>; 2], found: &mut Differences, data: &mut 
     let nodes = align_levels(&levels, graphs.map(|graph| graph.graph.nodes.len()));
     pair.pair_operands(&nodes, true);
     pair.pair_operands(&nodes, false);
-    pair.compare_nodes(&nodes, found, data);
+    pair.compare_nodes(&nodes, found);
     pair.compare_values(found);
-    pair.compare_rest(&nodes, found, data);
+    pair.compare_rest(&nodes, found);
 }
 
 struct GraphPair<'g, 's> {
@@ -256,29 +256,22 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    fn compare_nodes(&mut self, nodes: &[(usize, usize)], found: &mut Differences, data: &mut DataPairs) {
+    fn compare_nodes(&mut self, nodes: &[(usize, usize)], found: &mut Found) {
         let graphs = self.graphs;
         let part = |side: usize, node: usize| {
             DifferingPart::new(graphs[side].node_path(node), graphs[side].describe_node(node))
         };
-        let (mut left, mut right) = (0, 0);
-        let ends = graphs.map(|graph| graph.graph.nodes.len());
-        for (l, r) in nodes.iter().copied().chain([(ends[0], ends[1])]) {
-            (left..l).for_each(|node| found.removed(AREA, TOPIC, part(0, node)));
-            (right..r).for_each(|node| found.added(AREA, TOPIC, part(1, node)));
-            (left, right) = (l + 1, r + 1);
-            if l == ends[0] {
-                break;
-            }
-            let [l_node, r_node] = [&graphs[0].graph.nodes[l], &graphs[1].graph.nodes[r]];
-            match l_node.operation == r_node.operation {
-                true => self.compare_node([l, r], [l_node, r_node], found, data),
+        for pair in with_gaps(nodes.iter().copied(), graphs.map(|graph| graph.graph.nodes.len())) {
+            let Some((l, r)) = found.both(AREA, TOPIC, pair, part) else { continue };
+            let both = [&graphs[0].graph.nodes[l], &graphs[1].graph.nodes[r]];
+            match both[0].operation == both[1].operation {
+                true => self.compare_node([l, r], both, found),
                 false => found.changed(AREA, TOPIC, part(0, l), part(1, r)),
             }
         }
     }
 
-    fn compare_node(&mut self, indices: [usize; 2], nodes: [&Node; 2], found: &mut Differences, data: &mut DataPairs) {
+    fn compare_node(&mut self, indices: [usize; 2], nodes: [&Node; 2], found: &mut Found) {
         let graphs = self.graphs;
         let path = |side: usize, name: &str| format!("{}.{name}", graphs[side].node_path(indices[side]));
         let changed = |name: &str, texts: [String; 2], found: &mut Differences| {
@@ -292,7 +285,7 @@ impl GraphPair<'_, '_> {
                 changed(operand.name, [graphs[0].describe(ids[0]), graphs[1].describe(ids[1])], found);
             } else if graphs[0].is_constant(ids[0]) {
                 let uses = [path(0, operand.name), path(1, operand.name)];
-                self.compare_constant(ids, Some(&uses), found, data);
+                self.compare_constant(ids, Some(&uses), found);
             }
         }
         for ((name, l), (_, r)) in parameters(nodes[0]).zip(parameters(nodes[1])) {
@@ -322,13 +315,7 @@ impl GraphPair<'_, '_> {
     }
 
     /// Compares two constants, which may be operands or unread: their types once for each pair, and their data.
-    fn compare_constant(
-        &mut self,
-        ids: [u32; 2],
-        uses: Option<&[String; 2]>,
-        found: &mut Differences,
-        data: &mut DataPairs,
-    ) {
+    fn compare_constant(&mut self, ids: [u32; 2], uses: Option<&[String; 2]>, found: &mut Found) {
         let graphs = self.graphs;
         let [Some(l), Some(r)] = [0, 1].map(|side: usize| graphs[side].value(ids[side])) else { return };
         if !self.constants.insert((ids[0], ids[1], None)) {
@@ -346,15 +333,15 @@ impl GraphPair<'_, '_> {
                 let scales = scales[side].map(|(_, index)| index);
                 let places = scales.into_iter().chain([constants[side]]).map(|index| graphs[side].place(index));
                 let named = places.filter(|place| place.is_named).filter_map(|place| place.key);
-                named.for_each(|key| data.know_key(side, key));
+                named.for_each(|key| found.know_key(side, key));
             }
             return;
         }
-        self.add_data(constants, storage, ids, texts, uses, found, data);
+        self.add_data(constants, storage, ids, texts, uses, found);
         match scales {
             [Some((params, left)), Some((_, right))] => {
                 let texts = [left, right].map(|_| "scales".to_owned());
-                self.add_data([left, right], params.kind.scale_type(), ids, texts, uses, found, data);
+                self.add_data([left, right], params.kind.scale_type(), ids, texts, uses, found);
             }
             [None, None] => {}
             [_, _] => {
@@ -374,8 +361,7 @@ impl GraphPair<'_, '_> {
         ids: [u32; 2],
         texts: [String; 2],
         uses: Option<&[String; 2]>,
-        found: &mut Differences,
-        data: &mut DataPairs,
+        found: &mut Found,
     ) {
         if !self.constants.insert((indices[0], indices[1], Some(scalar_type))) {
             return;
@@ -415,7 +401,7 @@ impl GraphPair<'_, '_> {
             uses.into_iter().for_each(|uses| part.add_use(|| uses[side].clone()));
             part
         });
-        data.add_graph_constant([left, right], Some(scalar_type), parts, keys);
+        found.add_graph_constant([left, right], Some(scalar_type), parts, keys);
     }
 
     /// Compares the values without data that have no counterpart, independently of their order.
@@ -447,7 +433,7 @@ impl GraphPair<'_, '_> {
     }
 
     /// Compares the constants in the payloads that no value refers to, in their order.
-    fn compare_unreferenced(&self, data: &mut DataPairs) {
+    fn compare_unreferenced(&self, found: &mut Found) {
         let graphs = self.graphs;
         let free = |graph: &GraphSide<'_>| {
             let values = graph.graph.values.iter();
@@ -465,7 +451,7 @@ impl GraphPair<'_, '_> {
                 DifferingPart::new(format!("{}.constants[{index}]", graphs[side].path), text)
             };
             let parts = [part(0, l_index, &l), part(1, r_index, &r)];
-            data.add_graph_constant([l, r], None, parts, [None; 2]);
+            found.add_graph_constant([l, r], None, parts, [None; 2]);
         }
     }
 
@@ -493,7 +479,7 @@ impl GraphPair<'_, '_> {
     }
 
     /// Compares the constants that no node reads: the runtime looks up their keys, too.
-    fn compare_unread(&mut self, found: &mut Differences, data: &mut DataPairs) {
+    fn compare_unread(&mut self, found: &mut Found) {
         let graphs = self.graphs;
         let unread = |graph: &GraphSide<'_>| {
             let nodes = graph.graph.nodes.iter();
@@ -507,22 +493,19 @@ impl GraphPair<'_, '_> {
             }))
         };
         for ((name, _), lists) in by_key(graphs.map(unread)) {
-            let common = lists[0].len().min(lists[1].len());
             let part = |side: usize, index: usize| {
                 let path = format!("{}.values[{index}]", graphs[side].path);
                 DifferingPart::new(path, format!("{name}, which no node reads"))
             };
-            for (l, r) in lists[0].iter().zip(&lists[1]) {
-                let ids = [graphs[0].graph.values[*l].id, graphs[1].graph.values[*r].id];
-                self.compare_constant(ids, None, found, data);
+            for pair in in_order(&lists) {
+                let Some((l, r)) = found.both(AREA, TOPIC, pair, part) else { continue };
+                self.compare_constant([graphs[0].graph.values[l].id, graphs[1].graph.values[r].id], None, found);
             }
-            lists[0][common..].iter().for_each(|index| found.removed(AREA, TOPIC, part(0, *index)));
-            lists[1][common..].iter().for_each(|index| found.added(AREA, TOPIC, part(1, *index)));
         }
     }
 
     /// Compares the lists of inputs and outputs, and parts without effect.
-    fn compare_rest(&mut self, nodes: &[(usize, usize)], found: &mut Differences, data: &mut DataPairs) {
+    fn compare_rest(&mut self, nodes: &[(usize, usize)], found: &mut Found) {
         let graphs = self.graphs;
         let both = [graphs[0].graph, graphs[1].graph];
         for (name, lists) in
@@ -538,8 +521,8 @@ impl GraphPair<'_, '_> {
                 found.changed(AREA, TOPIC, part(0), part(1));
             }
         }
-        self.compare_unread(found, data);
-        self.compare_unreferenced(data);
+        self.compare_unread(found);
+        self.compare_unreferenced(found);
         let compared = |area, topic, name: &str, texts: [Option<String>; 2], found: &mut Differences| {
             let paths = graphs.map(|graph| format!("{}.{name}", graph.path));
             found.compared(area, topic, [&paths[0], &paths[1]], texts);

@@ -40,7 +40,7 @@ pub use numeric::{
 };
 pub use side::{ExternalEntry, Side, is_null_device};
 
-use data::DataPairs;
+use data::Found;
 
 /// Maximum number of bytes that are read, as a multiple of the size of the larger file. Only overlapping ranges of a
 /// hostile file need more.
@@ -52,15 +52,14 @@ const MAX_READS: u64 = 4;
 /// Data that cannot be read.
 pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Result<Differences> {
     let [left, right] = sides.map(Side::totals);
-    let mut found = Differences::new(left, right, areas);
     let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
-    let mut data = DataPairs::new(limit);
-    methods::compare(sides, &mut found, &mut data);
+    let mut found = Found::new(Differences::new(left, right, areas), limit);
+    methods::compare(sides, &mut found);
     newer::compare(sides, &mut found);
     layout::compare(sides, &mut found);
-    data.add_files(sides, &mut found);
-    let covered = data.ranges();
-    data.compare(mode, &mut found)?;
+    found.add_files(sides);
+    let covered = found.ranges();
+    found.compare(mode)?;
     layout::compare_rest(sides, &covered, mode == DiffData::None, &mut found)?;
-    Ok(found.finish())
+    Ok(found.differences.finish())
 }

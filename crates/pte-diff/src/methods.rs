@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use indexmap::IndexSet;
 
-use super::align::{align_levels, in_common_order};
+use super::align::{Paired, align_levels, in_common_order, keyed, numbered, with_gaps};
 use super::contents;
-use super::data::DataPairs;
+use super::data::Found;
 use super::dead::without_effect;
 use super::delegates;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
@@ -21,24 +21,18 @@ use pte_model::program::{
 };
 use pte_transform::prune;
 
-/// Name of a method, and its number among the methods with this name.
-type MethodKey<'s> = (Option<&'s str>, usize);
-
 /// Compares the methods of two programs.
-pub fn compare(sides: [&Side; 2], found: &mut Differences, data: &mut DataPairs) {
-    let [left, right] = sides.map(methods_by_name);
+pub fn compare(sides: [&Side; 2], found: &mut Found) {
     let mut needed = Needed { sides, of: [None, None], dead: Default::default() };
+    let methods = sides.map(|side| {
+        let plans = side.program.plans().iter().enumerate();
+        numbered(plans.map(|(number, plan)| (plan.name.as_deref(), number)))
+    });
     // In the order of names.
-    let mut pairs = Vec::new();
-    for (key, l) in &left {
-        match right.get(key) {
-            Some(r) => pairs.push((*l, *r)),
-            None => found.removed(DiffArea::Meaning, DiffTopic::Method, describe(sides[0], *l)),
-        }
-    }
-    for (_, r) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
-        found.added(DiffArea::Meaning, DiffTopic::Method, describe(sides[1], *r));
-    }
+    let part = |side: usize, method: usize| describe(sides[side], method);
+    let pairs = keyed(methods).into_iter();
+    let pairs = pairs.filter_map(|(_, pair)| found.both(DiffArea::Meaning, DiffTopic::Method, pair, part));
+    let mut pairs: Vec<(usize, usize)> = pairs.collect();
     if !in_common_order(&mut pairs) {
         let order = |side: usize| {
             let mut numbers: Vec<usize> = pairs.iter().map(|pair| [pair.0, pair.1][side]).collect();
@@ -49,19 +43,8 @@ pub fn compare(sides: [&Side; 2], found: &mut Differences, data: &mut DataPairs)
         found.moved(DiffArea::Layout, DiffTopic::Method, order(0), order(1));
     }
     for (l, r) in pairs {
-        compare_method([MethodView::new(sides[0], l), MethodView::new(sides[1], r)], &mut needed, found, data);
+        compare_method([MethodView::new(sides[0], l), MethodView::new(sides[1], r)], &mut needed, found);
     }
-}
-
-fn methods_by_name(side: &Side) -> BTreeMap<MethodKey<'_>, usize> {
-    let mut counts: HashMap<Option<&str>, usize> = HashMap::new();
-    let plans = side.program.plans().iter().enumerate();
-    let keyed = plans.map(|(number, plan)| {
-        let count = counts.entry(plan.name.as_deref()).or_default();
-        *count += 1;
-        ((plan.name.as_deref(), *count), number)
-    });
-    keyed.collect()
 }
 
 fn describe(side: &Side, method: usize) -> DifferingPart {
@@ -103,7 +86,7 @@ struct MethodPair<'v, 's> {
     delegates: IndexSet<(DelegateId, DelegateId)>,
 }
 
-fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Differences, data: &mut DataPairs) {
+fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Found) {
     let views = [&views[0], &views[1]];
     let mut matching = Matching::new(views);
     let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
@@ -118,13 +101,13 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     method.match_results(&pairs);
     method.match_arguments(&pairs);
     let outputs = method.pair_outputs();
-    method.compare_ends(&inputs, &outputs, found, data);
-    method.compare_steps(needed, found, data);
+    method.compare_ends(&inputs, &outputs, found);
+    method.compare_steps(needed, found);
     contents::compare(views, &method.aligned, &outputs, &method.matching, found);
-    method.matching.compare_all(found, data);
+    method.matching.compare_all(found);
     method.compare_operators(needed, found);
     let called = std::mem::take(&mut method.delegates);
-    delegates::compare(views, &called, found, data);
+    delegates::compare(views, &called, found);
     memory::compare(views, found);
     method.compare_rest(found);
 }
@@ -133,32 +116,14 @@ fn input(plan: &ExecutionPlan, position: usize) -> ValueId {
     plan.inputs.as_ref().and_then(|inputs| inputs.get(position)).copied().unwrap_or(ValueId::NONE)
 }
 
-/// Positions of an input or output on both sides; `None` on a side that lacks it.
-type EndPair = (Option<usize>, Option<usize>);
-
 /// Pairs the positions of two lists: all in order if both have the same length, otherwise those of the same type.
-fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) -> Vec<EndPair> {
+fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) -> Vec<Paired<usize>> {
     let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
     if left.len() == right.len() {
         return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
     }
     let keys = |side: usize, values: &[ValueId]| values.iter().map(|value| views[side].end_key(*value)).collect();
     with_gaps(align_levels(&[[keys(0, left), keys(1, right)]], [left.len(), right.len()]), [left.len(), right.len()])
-}
-
-/// Adds the positions without a partner, removed ones before added ones.
-fn with_gaps(pairs: Vec<(usize, usize)>, lengths: [usize; 2]) -> Vec<EndPair> {
-    let mut all = Vec::new();
-    let (mut left, mut right) = (0, 0);
-    for (x, y) in pairs.into_iter().chain([(lengths[0], lengths[1])]) {
-        all.extend((left..x).map(|position| (Some(position), None)));
-        all.extend((right..y).map(|position| (None, Some(position))));
-        if x < lengths[0] && y < lengths[1] {
-            all.push((Some(x), Some(y)));
-        }
-        (left, right) = (x + 1, y + 1);
-    }
-    all
 }
 
 /// Aligns the instructions of each chain.
@@ -240,7 +205,7 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Pairs the outputs: in order if both methods have the same number, otherwise by their values.
-    fn pair_outputs(&mut self) -> Vec<EndPair> {
+    fn pair_outputs(&mut self) -> Vec<Paired<usize>> {
         let lists = [&self.views[0].plan.outputs, &self.views[1].plan.outputs];
         let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
         if left.len() == right.len() {
@@ -270,7 +235,7 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Compares the inputs and outputs.
-    fn compare_ends(&mut self, inputs: &[EndPair], outputs: &[EndPair], found: &mut Differences, data: &mut DataPairs) {
+    fn compare_ends(&mut self, inputs: &[Paired<usize>], outputs: &[Paired<usize>], found: &mut Found) {
         let views = self.views;
         let ends = [
             (DiffTopic::Input, "inputs", inputs, views.map(|view| &view.plan.inputs)),
@@ -282,7 +247,8 @@ impl<'s> MethodPair<'_, 's> {
             let path = |side: usize, position: usize| {
                 format!("{}.{name}[{position}]", views[side].side.method_path(views[side].number))
             };
-            let part = |side: usize, position: usize, value: ValueId| {
+            let part = |side: usize, position: usize| {
+                let value = [left, right][side][position];
                 let index = value.within(views[side].roles.len());
                 let text = match (topic, index) {
                     (DiffTopic::Input, Some(index)) => views[side].describe_type(index),
@@ -291,18 +257,12 @@ impl<'s> MethodPair<'_, 's> {
                 DifferingPart::new(path(side, position), text)
             };
             for pair in pairs {
-                match *pair {
-                    (Some(l), Some(r)) => {
-                        if self.matching.is_same(left[l], right[r]) {
-                            let uses: [&dyn Fn() -> String; 2] = [&|| path(0, l), &|| path(1, r)];
-                            self.matching.compare_constants(left[l], right[r], uses, found, data);
-                        } else {
-                            found.changed(DiffArea::Meaning, topic, part(0, l, left[l]), part(1, r, right[r]));
-                        }
-                    }
-                    (Some(l), None) => found.removed(DiffArea::Meaning, topic, part(0, l, left[l])),
-                    (None, Some(r)) => found.added(DiffArea::Meaning, topic, part(1, r, right[r])),
-                    (None, None) => {}
+                let Some((l, r)) = found.both(DiffArea::Meaning, topic, *pair, part) else { continue };
+                if self.matching.is_same(left[l], right[r]) {
+                    let uses: [&dyn Fn() -> String; 2] = [&|| path(0, l), &|| path(1, r)];
+                    self.matching.compare_constants(left[l], right[r], uses, found);
+                } else {
+                    found.changed(DiffArea::Meaning, topic, part(0, l), part(1, r));
                 }
             }
         }
@@ -316,34 +276,23 @@ impl<'s> MethodPair<'_, 's> {
         found.compared(DiffArea::Meaning, DiffTopic::Method, [&paths[0], &paths[1]], values);
     }
 
-    fn compare_steps(&mut self, needed: &mut Needed<'_>, found: &mut Differences, data: &mut DataPairs) {
+    fn compare_steps(&mut self, needed: &mut Needed<'_>, found: &mut Found) {
         let views = self.views;
-        let mut next = 0;
-        let add = |from: usize, to: usize, needed: &mut Needed<'_>, found: &mut Differences| {
-            for step in from..to {
-                let area = area_of(needed.has(1, views[1], step));
-                let part = DifferingPart::new(views[1].step_path(step), views[1].describe_step(step));
-                found.added(area, DiffTopic::Instruction, part);
-            }
-        };
-        for left in 0..views[0].steps.len() {
-            match self.aligned[left] {
-                None => {
-                    let area = area_of(needed.has(0, views[0], left));
-                    let part = DifferingPart::new(views[0].step_path(left), views[0].describe_step(left));
-                    found.removed(area, DiffTopic::Instruction, part);
-                }
-                Some(right) => {
-                    add(next, right, needed, found);
-                    next = right + 1;
-                    self.compare_step(left, right, found, data);
-                }
+        let part = |side: usize, step| DifferingPart::new(views[side].step_path(step), views[side].describe_step(step));
+        let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
+        for pair in with_gaps(pairs, views.map(|view| view.steps.len())) {
+            let area = match pair {
+                (Some(left), None) => area_of(needed.has(0, views[0], left)),
+                (None, Some(right)) => area_of(needed.has(1, views[1], right)),
+                (Some(_), Some(_)) | (None, None) => DiffArea::Meaning,
+            };
+            if let Some((left, right)) = found.both(area, DiffTopic::Instruction, pair, part) {
+                self.compare_step(left, right, found);
             }
         }
-        add(next, views[1].steps.len(), needed, found);
     }
 
-    fn compare_step(&mut self, left: usize, right: usize, found: &mut Differences, data: &mut DataPairs) {
+    fn compare_step(&mut self, left: usize, right: usize, found: &mut Found) {
         let views = self.views;
         let [l, r] = [(0, left), (1, right)].map(|(side, step): (usize, usize)| views[side].steps[step].instruction);
         if !self.is_same_callee(l, r) {
@@ -385,7 +334,7 @@ impl<'s> MethodPair<'_, 's> {
                         let text = |args: Option<&[ValueId]>| args.map_or("absent", |_| "present").to_owned();
                         changed([text(l_args), text(r_args)]);
                     }
-                    self.compare_args([left, right], [l_field, r_field], found, data);
+                    self.compare_args([left, right], [l_field, r_field], found);
                 }
                 // The operator was compared before.
                 (FieldReference::Operator(_), _) | (_, FieldReference::Operator(_)) => {}
@@ -398,13 +347,7 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    fn compare_args(
-        &mut self,
-        steps: [usize; 2],
-        fields: [InstructionField<'_>; 2],
-        found: &mut Differences,
-        data: &mut DataPairs,
-    ) {
+    fn compare_args(&mut self, steps: [usize; 2], fields: [InstructionField<'_>; 2], found: &mut Found) {
         let views = self.views;
         let args = fields.map(|field| match field.reference {
             FieldReference::Args(args) => args.unwrap_or_default(),
@@ -417,19 +360,14 @@ impl<'s> MethodPair<'_, 's> {
         let part =
             |side: usize, position: usize, value| DifferingPart::new(path(side, position), views[side].describe(value));
         for position in 0..args[0].len().max(args[1].len()) {
-            match [args[0].get(position), args[1].get(position)] {
-                [Some(l), Some(r)] => {
-                    if self.matching.is_same(*l, *r) {
-                        let uses: [&dyn Fn() -> String; 2] = [&|| path(0, position), &|| path(1, position)];
-                        self.matching.compare_constants(*l, *r, uses, found, data);
-                    } else {
-                        let parts = (part(0, position, *l), part(1, position, *r));
-                        found.changed(DiffArea::Meaning, DiffTopic::Instruction, parts.0, parts.1);
-                    }
-                }
-                [Some(l), None] => found.removed(DiffArea::Meaning, DiffTopic::Instruction, part(0, position, *l)),
-                [None, Some(r)] => found.added(DiffArea::Meaning, DiffTopic::Instruction, part(1, position, *r)),
-                [None, None] => {}
+            let pair = (args[0].get(position), args[1].get(position));
+            let part = |side, value: &ValueId| part(side, position, *value);
+            let Some((l, r)) = found.both(DiffArea::Meaning, DiffTopic::Instruction, pair, part) else { continue };
+            if self.matching.is_same(*l, *r) {
+                let uses: [&dyn Fn() -> String; 2] = [&|| path(0, position), &|| path(1, position)];
+                self.matching.compare_constants(*l, *r, uses, found);
+            } else {
+                found.changed(DiffArea::Meaning, DiffTopic::Instruction, part(0, l), part(1, r));
             }
         }
     }

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::align::in_common_order;
-use super::data::DataPairs;
+use super::align::{by_key, grouped, in_common_order};
+use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::view::{MethodView, ValueRole, by_key, distinct, grouped, list, numbers, tensor_type};
+use super::view::{MethodView, ValueRole, distinct, list, numbers, tensor_type};
 use pte_model::diagnostics::clipped;
 use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use pte_model::program::{EValue, Memory, Tensor, TensorData, ValueId};
@@ -179,47 +179,39 @@ impl<'s> Matching<'s> {
         left: ValueId,
         right: ValueId,
         uses: [&dyn Fn() -> String; 2],
-        found: &mut Differences,
-        data: &mut DataPairs,
+        found: &mut Found,
     ) {
         let Some((l, r)) = self.values(left, right) else { return };
-        self.compare_constant(left, right, uses, found, data);
+        self.compare_constant(left, right, uses, found);
         if self.compared_lists.insert((left, right)) {
             for (left, right) in self.inner(l, r) {
-                self.compare_constant(left, right, uses, found, data);
+                self.compare_constant(left, right, uses, found);
             }
         }
     }
 
-    fn compare_constant(
-        &mut self,
-        left: ValueId,
-        right: ValueId,
-        uses: [&dyn Fn() -> String; 2],
-        found: &mut Differences,
-        data: &mut DataPairs,
-    ) {
+    fn compare_constant(&mut self, left: ValueId, right: ValueId, uses: [&dyn Fn() -> String; 2], found: &mut Found) {
         let roles = (self.views[0].role(left), self.views[1].role(right));
         if roles != (Some(ValueRole::Constant), Some(ValueRole::Constant)) {
             return;
         }
         let key = (left.0 as u32, right.0 as u32);
         if self.constants.insert(key) {
-            self.compare_pair(key, DiffTopic::Constant, found, data);
+            self.compare_pair(key, DiffTopic::Constant, found);
         }
-        data.add_use([self.views[0].number, self.views[1].number], key, uses);
+        found.add_use([self.views[0].number, self.views[1].number], key, uses);
     }
 
     /// Compares all matched values, and the unused values.
-    pub fn compare_all(&self, found: &mut Differences, data: &mut DataPairs) {
+    pub fn compare_all(&self, found: &mut Found) {
         for pair in &self.pairs {
-            self.compare_pair(*pair, DiffTopic::Value, found, data);
+            self.compare_pair(*pair, DiffTopic::Value, found);
         }
-        self.compare_unused(found, data);
+        self.compare_unused(found);
     }
 
     /// Compares two matched values, but not their indices.
-    fn compare_pair(&self, pair: (u32, u32), topic: DiffTopic, found: &mut Differences, data: &mut DataPairs) {
+    fn compare_pair(&self, pair: (u32, u32), topic: DiffTopic, found: &mut Found) {
         let (left, right) = (pair.0 as usize, pair.1 as usize);
         let [l, r] = [(self.views[0], left), (self.views[1], right)].map(|(view, index)| &view.plan.values()[index]);
         let paths = || [self.views[0].value_path(left), self.views[1].value_path(right)];
@@ -253,7 +245,7 @@ impl<'s> Matching<'s> {
             && !(self.views[0].is_of_caller[left] && self.views[1].is_of_caller[right])
             && [l, r].iter().all(|tensor| tensor.data == TensorData::None);
         self.compare_memory((l, r), is_needed, &paths, found);
-        self.compare_contents(pair, (l, r), &paths, found, data);
+        self.compare_contents(pair, (l, r), &paths, found);
     }
 
     /// Compares the data of two tensors, or adds them to those to compare later.
@@ -262,8 +254,7 @@ impl<'s> Matching<'s> {
         pair: (u32, u32),
         (l, r): (&Tensor, &Tensor),
         paths: &dyn Fn() -> [String; 2],
-        found: &mut Differences,
-        data: &mut DataPairs,
+        found: &mut Found,
     ) {
         let missing = self.missing(pair);
         if missing != [None, None] {
@@ -301,7 +292,7 @@ impl<'s> Matching<'s> {
             let blobs = [(0, *l_blob), (1, *r_blob)]
                 .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
             let numbers = [self.views[0].number, self.views[1].number];
-            data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
+            found.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
         }
         if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
             let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };
@@ -342,7 +333,7 @@ impl<'s> Matching<'s> {
     }
 
     /// Compares the unused values as a multiset.
-    fn compare_unused(&self, found: &mut Differences, data: &mut DataPairs) {
+    fn compare_unused(&self, found: &mut Found) {
         let unused = |view: &MethodView<'s>, matched: &[Option<u32>]| {
             let free = (0..view.roles.len()).filter(|index| !view.is_used[*index] && matched[*index].is_none());
             let mut known = vec![None; view.roles.len()];
@@ -358,7 +349,7 @@ impl<'s> Matching<'s> {
             };
             let common = lefts.len().min(rights.len());
             for (l, r) in lefts.iter().zip(rights) {
-                self.compare_pair((*l as u32, *r as u32), DiffTopic::Constant, found, data);
+                self.compare_pair((*l as u32, *r as u32), DiffTopic::Constant, found);
             }
             let text = |rest: &[usize], view: &MethodView<'_>| {
                 let path = rest.first().map(|index| view.value_path(*index))?;

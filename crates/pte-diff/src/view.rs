@@ -1,7 +1,6 @@
 //! A method of one side, prepared for a comparison: roles of its values, keys of its instructions for the alignment,
 //! and descriptions.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
@@ -571,27 +570,6 @@ pub fn operator_name(operator: &Operator) -> String {
         Some(name) => clipped(&name),
         None => format!("absent.{}", escaped(operator.overload.as_deref().unwrap_or_default())),
     }
-}
-
-/// Collects items with equal keys.
-pub fn grouped<K: Ord, T>(items: impl Iterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
-    let mut found: BTreeMap<K, Vec<T>> = BTreeMap::new();
-    items.for_each(|(key, item)| found.entry(key).or_default().push(item));
-    found
-}
-
-/// Pairs the groups with the same key, in the order of the keys.
-pub fn by_key<K: Ord, T>(mut groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T>; 2])> {
-    let [left, right] = &mut groups;
-    let both = std::mem::take(left).into_iter().map(|(key, l)| {
-        let r = right.remove(&key).unwrap_or_default();
-        (key, [l, r])
-    });
-    let mut found: Vec<(K, [Vec<T>; 2])> = both.collect();
-    let rest = std::mem::take(right).into_iter().map(|(key, r)| (key, [Vec::new(), r]));
-    found.extend(rest);
-    found.sort_by(|left, right| left.0.cmp(&right.0));
-    found
 }
 
 /// Number of characters of a long string that are shown before and after the first difference.

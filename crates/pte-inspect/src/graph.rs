@@ -11,7 +11,7 @@ pub use super::flow::Read;
 
 use super::flow::{Flow, Left, Step, ValueFacts};
 use super::payload_graph::PayloadGraph;
-use super::statistics::{DataKey, DataStatistics, TensorStatistics};
+use super::statistics::{DataKey, StatisticsCache, TensorStatistics};
 use super::summary::{describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
 use pte_analysis::blocks;
@@ -204,7 +204,7 @@ impl ProgramGraph {
         subject: &Subject<'_>,
         findings: &[&str],
         differences: &[&str],
-        statistics: Option<&mut DataStatistics>,
+        statistics: Option<&mut StatisticsCache>,
     ) -> ProgramGraph {
         let program = subject.program;
         let drafts = payload_graphs(program);
@@ -238,7 +238,7 @@ impl ProgramGraph {
         program: &Program,
         drafts: &HashMap<BlobId, Draft>,
         numbers: &HashMap<BlobId, usize>,
-        statistics: &mut DataStatistics,
+        statistics: &mut StatisticsCache,
     ) {
         for (method, plan) in self.methods.iter_mut().zip(program.plans()) {
             for (number, tensor) in plan.tensors() {

@@ -43,11 +43,14 @@ impl TensorStatistics {
         if !elements::reals(scalar_type, &[], &mut Vec::new()) || !blob.len().is_multiple_of(info.size) {
             return Ok(None);
         }
+        // Several bytes are true.
+        let of = |element: f64| if scalar_type == ScalarType::BOOL { element.min(1.0) } else { element };
+        let each = |take: &mut dyn FnMut(f64)| elements::each_real(blob, scalar_type, |element| take(of(element)));
         let mut found = TensorStatistics { elements: blob.len() / info.size, ..TensorStatistics::default() };
         // Halves of the elements, and the sum by their number: neither exceeds the range.
         let mut mean = 0.0;
         let mut finite = 0u64;
-        elements::each_real(blob, scalar_type, |element| {
+        each(&mut |element| {
             if !element.is_finite() {
                 found.not_finite += 1;
                 return;
@@ -64,7 +67,7 @@ impl TensorStatistics {
         let last = found.histogram.len() - 1;
         // Halves, because the difference can exceed the range.
         let width = maximum / 2.0 - minimum / 2.0;
-        elements::each_real(blob, scalar_type, |element| {
+        each(&mut |element| {
             if element.is_finite() {
                 let part = if width > 0.0 { (element / 2.0 - minimum / 2.0) / width } else { 0.0 };
                 // A conversion to an integer saturates.
@@ -76,7 +79,7 @@ impl TensorStatistics {
 }
 
 /// Statistics of the data of a program, each read once, up to a total size.
-pub struct DataStatistics {
+pub struct StatisticsCache {
     /// Number of bytes that may still be read. Ranges of a hostile file can overlap.
     left: u64,
     /// Results by the identity of the data and their type.
@@ -92,10 +95,10 @@ pub enum DataKey {
     Payload(u32, usize),
 }
 
-impl DataStatistics {
+impl StatisticsCache {
     /// Creates statistics that read at most `limit` bytes.
-    pub fn new(limit: u64) -> DataStatistics {
-        DataStatistics { left: limit, known: HashMap::new() }
+    pub fn new(limit: u64) -> StatisticsCache {
+        StatisticsCache { left: limit, known: HashMap::new() }
     }
 
     /// Returns the statistics of data; `None` if they cannot be read, exceed the limit, or are not real numbers.
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn data_are_read_once_and_up_to_the_limit() {
         let blob = Blob::bytes(vec![1; 8]);
-        let mut statistics = DataStatistics::new(12);
+        let mut statistics = StatisticsCache::new(12);
         assert!(statistics.of(DataKey::Blob(0), &blob, ScalarType::CHAR).is_some());
         assert!(statistics.of(DataKey::Blob(0), &blob, ScalarType::CHAR).is_some());
         assert!(statistics.of(DataKey::Blob(1), &blob, ScalarType::CHAR).is_none());

@@ -9,7 +9,7 @@ use pte_inspect::graph::ProgramGraph;
 use pte_inspect::profile::TimeProfile;
 use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::SizeDimension;
-use pte_inspect::statistics::DataStatistics;
+use pte_inspect::statistics::StatisticsCache;
 use pte_memory::allocator::RuntimeKind;
 use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
@@ -119,7 +119,7 @@ impl Model {
         });
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
-        let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));
+        let mut statistics = options.data_statistics.then(|| StatisticsCache::new(read));
         let graph =
             view.as_ref().map(|view| ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut()));
         let mut contents = contents.unwrap_or_default().into_iter();
