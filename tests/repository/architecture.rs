@@ -658,17 +658,27 @@ fn crates_depend_on_lower_floors() {
     assert!(edges > 30, "{edges} dependencies");
 }
 
-/// The tables of values and operations are read and written by two files.
-#[test]
-fn one_reader_and_one_writer_know_the_fields_of_xnnpack_graphs() {
+/// Asserts that the source files whose code contains a text are these files of a folder.
+fn assert_known(text: &str, folder: &str, expected: &[&str]) {
     let folders = ["src", "crates"].map(|folder| root().join(folder));
     let files = folders.iter().flat_map(|folder| files_below(folder, &["rs"]));
-    let has_fields = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|code| code.contains("tensor_value::id_out"));
-    let mut found: Vec<PathBuf> = files.filter(has_fields).collect();
+    let has_text = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|code| code.contains(text));
+    let mut found: Vec<PathBuf> = files.filter(has_text).collect();
     found.sort_unstable();
-    let expected =
-        ["check/mod.rs", "decode.rs", "encode.rs"].map(|file| root().join("crates/pte-xnnpack/src").join(file));
-    assert_eq!(found, expected, "check/mod.rs names the fields in findings");
+    assert_eq!(found, expected.iter().map(|file| root().join(folder).join(file)).collect::<Vec<_>>(), "{text}");
+}
+
+/// The tables of values and operations are read and written by two files; `check` names their fields in findings.
+#[test]
+fn one_reader_and_one_writer_know_the_fields_of_xnnpack_graphs() {
+    assert_known("tensor_value::id_out", "crates/pte-xnnpack/src", &["check/mod.rs", "decode.rs", "encode.rs"]);
+}
+
+/// Elements of tensors are encoded and decoded one by one in `number`, and compared in `elements`.
+#[test]
+fn two_files_decode_elements() {
+    let files = ["data/elements.rs", "data/number.rs", "format/scalar_type.rs"];
+    assert_known("FloatFormat::Bfloat16", "crates/pte-model/src", &files);
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate
                     }
                     index += 1;
                 });
-                read.map(|()| first.map(|first| (found, first))).map_err(|error| error.to_string())
+                read.map(|_| first.map(|first| (found, first))).map_err(|error| error.to_string())
             });
             let at = || locate(&Element::Method(method, Part::Value(index)));
             match scanned {

@@ -269,12 +269,16 @@ pub fn in_order<T: Copy>(groups: &[Vec<T>; 2]) -> impl Iterator<Item = Paired<T>
     (0..count).map(|index| (groups[0].get(index).copied(), groups[1].get(index).copied()))
 }
 
-/// Pairs the groups with the same key, in the order of the keys.
-pub fn by_key<K: Ord, T>(groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T>; 2])> {
-    let both = keyed(groups).into_iter().map(|(key, (l, r))| (key, [l.unwrap_or_default(), r.unwrap_or_default()]));
-    let mut found: Vec<(K, [Vec<T>; 2])> = both.collect();
+/// Pairs the items with the same key, in the order of the keys.
+pub fn merged<K: Ord, T>(maps: [BTreeMap<K, T>; 2]) -> Vec<(K, [Option<T>; 2])> {
+    let mut found: Vec<(K, [Option<T>; 2])> = keyed(maps).into_iter().map(|(key, (l, r))| (key, [l, r])).collect();
     found.sort_by(|left, right| left.0.cmp(&right.0));
     found
+}
+
+/// Pairs the groups with the same key, in the order of the keys.
+pub fn by_key<K: Ord, T>(groups: [BTreeMap<K, Vec<T>>; 2]) -> impl Iterator<Item = (K, [Vec<T>; 2])> {
+    merged(groups).into_iter().map(|(key, lists)| (key, lists.map(Option::unwrap_or_default)))
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ fn square_task(pair: &BlobPair<'_>, task: &Task, differing: &[u64]) -> io::Resul
 
 /// Returns the difference of two blocks of whole elements.
 fn difference(scalar_type: Option<ScalarType>, left: &[u8], right: &[u8], with_statistics: bool) -> ByteDifference {
-    let sums = scalar_type.filter(|_| with_statistics).and_then(|t| ElementSums::of(t, left, right));
+    let sums = scalar_type.filter(|_| with_statistics).and_then(|t| ElementSums::of(t, [left, right]));
     let size = scalar_type.map_or(1, ScalarType::element_size) as usize;
     let count = || left.chunks(size).zip(right.chunks(size)).filter(|(left, right)| left != right).count() as u64;
     ByteDifference { elements: 0, differing: sums.map_or_else(count, |sums| sums.differing), sums }

@@ -350,7 +350,7 @@ impl Comparison<'_, '_, '_> {
                 view.argument_path(step, field, position)
             }
             ReadPlace::Operand(name) => format!("{}.{name}", view.step_path(step)),
-            ReadPlace::Output(position, _) => format!("{}.outputs[{position}]", view.side.method_path(view.number)),
+            ReadPlace::Output(position, _) => view.field(format_args!("outputs[{position}]")),
             ReadPlace::State(value) => view.value_path(value),
         }
     }

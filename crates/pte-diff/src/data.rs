@@ -266,10 +266,10 @@ impl Found {
         let (area, topic) = (DiffArea::Data, DiffTopic::Test);
         let presence = cases.map(|case| case.outputs.as_ref().map(|_| "present".to_owned()));
         let outputs = format!("{path}.outputs");
-        self.compared(area, topic, [&outputs, &outputs], presence);
+        self.compared(area, topic, [&outputs; 2], presence);
         for (name, values) in [("atol", cases.map(|case| case.atol)), ("rtol", cases.map(|case| case.rtol))] {
             let path = format!("{path}.{name}");
-            self.compared(area, topic, [&path, &path], values.map(|value| Some(format!("{value:?}"))));
+            self.compared(area, topic, [&path; 2], values.map(|value| Some(format!("{value:?}"))));
         }
         for (name, [left, right]) in lists {
             for position in 0..left.len().max(right.len()) {
@@ -286,7 +286,7 @@ impl Found {
                     _ => values.map(|value| value.map(describe_test)),
                 };
                 if !is_same {
-                    self.differing(area, topic, [&path, &path], texts);
+                    self.differing(area, topic, [&path; 2], texts);
                     continue;
                 }
                 if let [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })] =

@@ -38,7 +38,7 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
     let missing = [0, 1].map(|side: usize| views[side].side.missing(&paths[side]));
     if missing != [None, None] {
         let text = |text: Option<&str>| Some(text.unwrap_or("with a payload").to_owned());
-        return found.compared(area, topic, [&paths[0], &paths[1]], missing.map(text));
+        return found.compared(area, topic, paths, missing.map(text));
     }
     let payloads = delegates.map(|delegate| delegate.processed);
     if !found.is_new_payload(payloads) {
@@ -89,7 +89,7 @@ fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &
         if pair[0] != pair[1] {
             let keys = optional(pair.map(|spec| spec.and_then(|spec| spec.key.as_deref())));
             let text = |side: usize| pair[side].map(|spec| format!("{}: {}", keys[side], value(spec)));
-            found.differing(area, topic, [&paths[0], &paths[1]], [text(0), text(1)]);
+            found.differing(area, topic, paths, [text(0), text(1)]);
         }
     }
 }

@@ -430,22 +430,31 @@ impl Differences {
 
     /// Adds an element that one side may lack, if its descriptions differ. They must be complete, neither truncated nor
     /// escaped.
-    pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
+    pub(super) fn compared<P: Into<String>>(
+        &mut self,
+        area: DiffArea,
+        topic: DiffTopic,
+        paths: [P; 2],
+        values: [Option<String>; 2],
+    ) {
         if values[0] != values[1] {
-            self.differing(area, topic, path, values);
+            self.differing(area, topic, paths, values);
         }
     }
 
     /// Adds an element that is known to differ, even if its descriptions are equal. One side may lack it.
-    pub(super) fn differing(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
-        let [left, right] = values;
-        let [left, right] =
-            [(path[0], left), (path[1], right)].map(|(path, value)| value.map(|value| DifferingPart::new(path, value)));
-        match (left, right) {
-            (Some(left), Some(right)) => self.changed(area, topic, left, right),
-            (Some(left), None) => self.removed(area, topic, left),
-            (None, Some(right)) => self.added(area, topic, right),
-            (None, None) => {}
+    pub(super) fn differing<P: Into<String>>(
+        &mut self,
+        area: DiffArea,
+        topic: DiffTopic,
+        paths: [P; 2],
+        values: [Option<String>; 2],
+    ) {
+        let ([left_path, right_path], [left, right]) = (paths, values);
+        let left = left.map(|value| DifferingPart::new(left_path, value));
+        let right = right.map(|value| DifferingPart::new(right_path, value));
+        if let Some((left, right)) = self.both(area, topic, (left, right), |_, part| part) {
+            self.changed(area, topic, left, right);
         }
     }
 }

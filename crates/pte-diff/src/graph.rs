@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::align::{align_levels, by_key, grouped, in_order, with_gaps};
+use super::align::{align_levels, by_key, grouped, in_order, merged, with_gaps};
 use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::side::Side;
@@ -273,44 +273,32 @@ impl GraphPair<'_, '_> {
 
     fn compare_node(&mut self, indices: [usize; 2], nodes: [&Node; 2], found: &mut Found) {
         let graphs = self.graphs;
-        let path = |side: usize, name: &str| format!("{}.{name}", graphs[side].node_path(indices[side]));
-        let changed = |name: &str, texts: [String; 2], found: &mut Differences| {
-            let [left, right] = texts;
-            let left = DifferingPart::new(path(0, name), left);
-            found.changed(AREA, TOPIC, left, DifferingPart::new(path(1, name), right));
-        };
+        let paths = |name: &str| [0, 1].map(|side: usize| format!("{}.{name}", graphs[side].node_path(indices[side])));
         for operand in nodes[0].operation.operands() {
             let ids = nodes.map(|node| node.uint(operand.slot));
             if !self.is_same(ids[0], ids[1]) {
-                changed(operand.name, [graphs[0].describe(ids[0]), graphs[1].describe(ids[1])], found);
+                let texts = [0, 1].map(|side: usize| Some(graphs[side].describe(ids[side])));
+                found.differing(AREA, TOPIC, paths(operand.name), texts);
             } else if graphs[0].is_constant(ids[0]) {
-                let uses = [path(0, operand.name), path(1, operand.name)];
-                self.compare_constant(ids, Some(&uses), found);
+                self.compare_constant(ids, Some(&paths(operand.name)), found);
             }
         }
         for ((name, l), (_, r)) in parameters(nodes[0]).zip(parameters(nodes[1])) {
-            let texts = [l, r].map(content_text);
-            if texts[0] != texts[1] {
-                changed(name, texts, found);
-            }
+            found.compared(AREA, TOPIC, paths(name), [l, r].map(|content| Some(content_text(content))));
         }
         // The runtime of a newer release may read these fields.
-        let mut slots: Vec<u16> = nodes.iter().flat_map(|node| node.extra.iter().map(|extra| extra.slot)).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        for slot in slots {
-            let contents = nodes.map(|node| node.extra.iter().find(|extra| extra.slot == slot));
+        let extra = nodes.map(|node| node.extra.iter().map(|extra| (extra.slot, extra)).rev().collect());
+        for (slot, contents) in merged(extra) {
             if contents[0] != contents[1] {
-                let text = |content: Option<&ExtraContent>| content.map_or("absent".to_owned(), extra_text);
-                changed(&format!("unknown_{slot}"), contents.map(text), found);
+                let texts = contents.map(|content| Some(content.map_or("absent".to_owned(), extra_text)));
+                found.differing(AREA, TOPIC, paths(&format!("unknown_{slot}")), texts);
             }
         }
         let bounds = nodes.map(|node| node.output_min_max.map(|bounds| bounds.map(f32::to_bits)));
         if bounds[0] != bounds[1] {
-            let text = |node: &Node| {
-                node.output_min_max.map_or("absent".to_owned(), |[low, high]| format!("[{low:?}, {high:?}]"))
-            };
-            changed("output_min_max", nodes.map(text), found);
+            let text = |[low, high]: [f32; 2]| format!("[{low:?}, {high:?}]");
+            let texts = nodes.map(|node| Some(node.output_min_max.map_or("absent".to_owned(), text)));
+            found.differing(AREA, TOPIC, paths("output_min_max"), texts);
         }
     }
 
@@ -347,7 +335,7 @@ impl GraphPair<'_, '_> {
             [_, _] => {
                 let paths = [0, 1].map(|side: usize| format!("{}.scales", graphs[side].value_path(ids[side])));
                 let place = |side: usize| scales[side].map(|(_, index)| graphs[side].place(index).text);
-                found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [place(0), place(1)]);
+                found.compared(AREA, TOPIC, paths, [place(0), place(1)]);
             }
         }
     }
@@ -429,7 +417,7 @@ impl GraphPair<'_, '_> {
             })
         };
         let paths = graphs.map(|graph| format!("{}.values", graph.path));
-        found.differing(DiffArea::Layout, DiffTopic::Ignored, [&paths[0], &paths[1]], [text(0), text(1)]);
+        found.differing(DiffArea::Layout, DiffTopic::Ignored, paths, [text(0), text(1)]);
     }
 
     /// Compares the constants in the payloads that no value refers to, in their order.
@@ -469,7 +457,7 @@ impl GraphPair<'_, '_> {
             let texts: Vec<&str> = differing.iter().map(|texts| &*texts[side]).collect();
             Some(texts.join(", "))
         };
-        found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [text(0), text(1)]);
+        found.compared(AREA, TOPIC, paths, [text(0), text(1)]);
     }
 
     fn compare_values(&self, found: &mut Differences) {
@@ -525,7 +513,7 @@ impl GraphPair<'_, '_> {
         self.compare_unreferenced(found);
         let compared = |area, topic, name: &str, texts: [Option<String>; 2], found: &mut Differences| {
             let paths = graphs.map(|graph| format!("{}.{name}", graph.path));
-            found.compared(area, topic, [&paths[0], &paths[1]], texts);
+            found.compared(area, topic, paths, texts);
         };
         compared(AREA, TOPIC, "num_externs", both.map(|graph| Some(graph.num_externs.to_string())), found);
         compared(AREA, TOPIC, "identifier", both.map(|graph| Some(graph.identifier.to_owned())), found);
@@ -540,24 +528,15 @@ impl GraphPair<'_, '_> {
         let constants = both.map(|graph| Some(counted(graph.constants.len() as u64, "constant")));
         compared(area, ignored, "constants", constants, found);
         self.compare_free(found);
-        let handles = |side: usize| {
-            let of = |pair: &(usize, usize)| both[side].nodes[[pair.0, pair.1][side]].debug_handle;
-            nodes.iter().map(of).collect::<Vec<u32>>()
-        };
-        let handles = [handles(0), handles(1)];
-        let differing = handles[0].iter().zip(&handles[1]).filter(|(l, r)| l != r).count();
-        if differing > 0 {
-            let first = handles[0].iter().zip(&handles[1]).position(|(l, r)| l != r).unwrap_or(0);
-            let part = |side: usize| {
-                let node = [nodes[first].0, nodes[first].1][side];
-                let text = format!(
-                    "debug handles of {}, the first: {}",
-                    counted(differing as u64, "node"),
-                    handles[side][first]
-                );
+        let handle = |side: usize, node: usize| both[side].nodes[node].debug_handle;
+        let mut differing = nodes.iter().filter(|(left, right)| handle(0, *left) != handle(1, *right));
+        if let Some((left, right)) = differing.next() {
+            let count = counted(1 + differing.count() as u64, "node");
+            let part = |side: usize, node: usize| {
+                let text = format!("debug handles of {count}, the first: {}", handle(side, node));
                 DifferingPart::new(graphs[side].node_path(node), text)
             };
-            found.changed(area, ignored, part(0), part(1));
+            found.changed(area, ignored, part(0, *left), part(1, *right));
         }
     }
 }

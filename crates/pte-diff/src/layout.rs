@@ -1,12 +1,12 @@
 //! Compares two files: header, segments, placement of constants, and bytes that no other difference explains. YAML has
 //! no file, and is not compared here.
 
-use std::collections::BTreeMap;
 use std::io;
 
+use super::align::merged;
 use super::bytes::{self, BlobPair};
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
-use super::side::{FileFacts, Side};
+use super::side::Side;
 use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::diagnostics::counted;
 
@@ -26,7 +26,9 @@ pub fn compare(sides: [&Side; 2], found: &mut Differences) {
     let missing = sides.map(|side| side.missing("").map(str::to_owned));
     found.compared(AREA, TOPIC, ["constant_segment"; 2], missing);
     let [Some(left), Some(right)] = [&sides[0].file, &sides[1].file] else { return };
-    compare_facts([left, right], found);
+    for (path, values) in merged([left.facts.clone(), right.facts.clone()]) {
+        found.compared(AREA, TOPIC, [path.as_str(); 2], values);
+    }
     let segments = [&left.segments, &right.segments];
     for index in 0..segments[0].len().max(segments[1].len()) {
         let text = |segments: &Vec<(u64, u64)>| {
@@ -34,23 +36,10 @@ pub fn compare(sides: [&Side; 2], found: &mut Differences) {
             Some(format!("{} at offset {offset}", counted(*size, "byte")))
         };
         let path = format!("segments[{index}]");
-        found.compared(AREA, TOPIC, [&path, &path], segments.map(text));
+        found.compared(AREA, TOPIC, [&path; 2], segments.map(text));
     }
     compare_offsets([&left.constant_offsets, &right.constant_offsets], found);
     compare_inline(sides, found);
-}
-
-fn compare_facts(facts: [&FileFacts; 2], found: &mut Differences) {
-    let maps = facts.map(|facts| -> BTreeMap<&str, &str> {
-        facts.facts.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect()
-    });
-    let mut paths: Vec<&str> = maps[0].keys().chain(maps[1].keys()).copied().collect();
-    paths.sort_unstable();
-    paths.dedup();
-    for path in paths {
-        let values = [&maps[0], &maps[1]].map(|map| map.get(path).map(|value| (*value).to_owned()));
-        found.compared(AREA, TOPIC, [path, path], values);
-    }
 }
 
 /// Compares the offsets of constants in their segment, and reports one difference for all.

@@ -4,32 +4,32 @@
 use super::difference::{DiffArea, DiffTopic, Differences};
 use super::view::{MethodView, numbers};
 use pte_model::diagnostics::counted;
+use pte_model::program::NonConstBufferDevice;
 
 /// Compares the pools of two methods.
 pub fn compare(views: [&MethodView<'_>; 2], found: &mut Differences) {
+    let plans = views.map(|view| &view.plan.memory);
+    let sizes = plans.map(|memory| memory.non_const_buffer_sizes.as_deref());
+    compare_lists(views, "non_const_buffer_sizes", sizes, |size| counted(i128::from(*size), "byte"), found);
+    let devices = plans.map(|memory| memory.non_const_buffer_device.as_deref());
+    let text =
+        |device: &NonConstBufferDevice| format!("pool {} on device {}", device.buffer_idx, numbers(device.device()));
+    compare_lists(views, "non_const_buffer_device", devices, text, found);
+}
+
+fn compare_lists<T>(
+    views: [&MethodView<'_>; 2],
+    name: &str,
+    lists: [Option<&[T]>; 2],
+    text: impl Fn(&T) -> String,
+    found: &mut Differences,
+) {
     let (area, topic) = (DiffArea::Layout, DiffTopic::Memory);
-    let path = |side: usize, name: &str| format!("{}.{name}", views[side].side.method_path(views[side].number));
-    let sizes = views.map(|view| view.plan.memory.non_const_buffer_sizes.as_deref());
-    let presence = sizes.map(|sizes| sizes.map(|_| "present".to_owned()));
-    let name = "non_const_buffer_sizes";
-    found.compared(area, topic, [&path(0, name), &path(1, name)], presence);
-    let sizes = sizes.map(Option::unwrap_or_default);
-    for pool in 0..sizes[0].len().max(sizes[1].len()) {
-        let name = format!("{name}[{pool}]");
-        let texts = sizes.map(|sizes| sizes.get(pool).map(|size| counted(i128::from(*size), "byte")));
-        found.compared(area, topic, [&path(0, &name), &path(1, &name)], texts);
-    }
-    let devices = views.map(|view| view.plan.memory.non_const_buffer_device.as_deref());
-    let presence = devices.map(|devices| devices.map(|_| "present".to_owned()));
-    let name = "non_const_buffer_device";
-    found.compared(area, topic, [&path(0, name), &path(1, name)], presence);
-    let devices = devices.map(Option::unwrap_or_default);
-    for index in 0..devices[0].len().max(devices[1].len()) {
-        let name = format!("{name}[{index}]");
-        let texts = devices.map(|devices| {
-            let device = devices.get(index);
-            device.map(|device| format!("pool {} on device {}", device.buffer_idx, numbers(device.device())))
-        });
-        found.compared(area, topic, [&path(0, &name), &path(1, &name)], texts);
+    let presence = lists.map(|list| list.map(|_| "present".to_owned()));
+    found.compared(area, topic, views.map(|view| view.field(name)), presence);
+    let lists = lists.map(Option::unwrap_or_default);
+    for index in 0..lists[0].len().max(lists[1].len()) {
+        let paths = views.map(|view| view.field(format_args!("{name}[{index}]")));
+        found.compared(area, topic, paths, lists.map(|list| list.get(index).map(&text)));
     }
 }

@@ -1,10 +1,10 @@
 //! Compares methods with the same name: their inputs and outputs, instructions, operators and delegates.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use indexmap::IndexSet;
 
-use super::align::{Paired, align_levels, in_common_order, keyed, numbered, with_gaps};
+use super::align::{Paired, align_levels, in_common_order, keyed, merged, numbered, with_gaps};
 use super::contents;
 use super::data::Found;
 use super::dead::without_effect;
@@ -243,42 +243,47 @@ impl<'s> MethodPair<'_, 's> {
         ];
         for (topic, name, pairs, lists) in ends {
             self.compare_presence(name, lists.map(|list| list.is_some()), found);
-            let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
-            let path = |side: usize, position: usize| {
-                format!("{}.{name}[{position}]", views[side].side.method_path(views[side].number))
+            let lists = lists.map(|list| list.as_deref().unwrap_or_default());
+            let path = |side: usize, position: usize| views[side].field(format_args!("{name}[{position}]"));
+            let describe = |side: usize, value: ValueId| match (topic, value.within(views[side].roles.len())) {
+                (DiffTopic::Input, Some(index)) => views[side].describe_type(index),
+                _ => views[side].describe(value),
             };
-            let part = |side: usize, position: usize| {
-                let value = [left, right][side][position];
-                let index = value.within(views[side].roles.len());
-                let text = match (topic, index) {
-                    (DiffTopic::Input, Some(index)) => views[side].describe_type(index),
-                    _ => views[side].describe(value),
-                };
-                DifferingPart::new(path(side, position), text)
-            };
-            for pair in pairs {
-                let Some((l, r)) = found.both(DiffArea::Meaning, topic, *pair, part) else { continue };
-                if self.matching.is_same(left[l], right[r]) {
-                    let uses: [&dyn Fn() -> String; 2] = [&|| path(0, l), &|| path(1, r)];
-                    self.matching.compare_constants(left[l], right[r], uses, found);
-                } else {
-                    found.changed(DiffArea::Meaning, topic, part(0, l), part(1, r));
-                }
+            self.compare_values(topic, lists, pairs, &path, &describe, found);
+        }
+    }
+
+    /// Compares the values of two lists at pairs of positions. `path` and `describe` have the side as first argument.
+    fn compare_values(
+        &mut self,
+        topic: DiffTopic,
+        lists: [&[ValueId]; 2],
+        pairs: &[Paired<usize>],
+        path: &dyn Fn(usize, usize) -> String,
+        describe: &dyn Fn(usize, ValueId) -> String,
+        found: &mut Found,
+    ) {
+        let part = |side: usize, at: usize| DifferingPart::new(path(side, at), describe(side, lists[side][at]));
+        for pair in pairs {
+            let Some((l, r)) = found.both(DiffArea::Meaning, topic, *pair, part) else { continue };
+            let [left, right] = [lists[0][l], lists[1][r]];
+            if self.matching.is_same(left, right) {
+                self.matching.compare_constants(left, right, [&|| path(0, l), &|| path(1, r)], found);
+            } else {
+                found.changed(DiffArea::Meaning, topic, part(0, l), part(1, r));
             }
         }
     }
 
     /// Compares the presence of a list. The runtime distinguishes empty and absent lists.
     fn compare_presence(&self, name: &str, are_present: [bool; 2], found: &mut Differences) {
-        let paths = self.views.map(|view| format!("{}.{name}", view.side.method_path(view.number)));
-        let text = |present: bool| Some(if present { "present" } else { "absent" }.to_owned());
-        let values = are_present.map(text);
-        found.compared(DiffArea::Meaning, DiffTopic::Method, [&paths[0], &paths[1]], values);
+        let values = are_present.map(|present| Some(if present { "present" } else { "absent" }.to_owned()));
+        found.compared(DiffArea::Meaning, DiffTopic::Method, self.views.map(|view| view.field(name)), values);
     }
 
     fn compare_steps(&mut self, needed: &mut Needed<'_>, found: &mut Found) {
         let views = self.views;
-        let part = |side: usize, step| DifferingPart::new(views[side].step_path(step), views[side].describe_step(step));
+        let part = |side: usize, step| views[side].step_part(step);
         let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
         for pair in with_gaps(pairs, views.map(|view| view.steps.len())) {
             let area = match pair {
@@ -296,9 +301,8 @@ impl<'s> MethodPair<'_, 's> {
         let views = self.views;
         let [l, r] = [(0, left), (1, right)].map(|(side, step): (usize, usize)| views[side].steps[step].instruction);
         if !self.is_same_callee(l, r) {
-            let part =
-                |side: usize, step| DifferingPart::new(views[side].step_path(step), views[side].describe_step(step));
-            return found.changed(DiffArea::Meaning, DiffTopic::Instruction, part(0, left), part(1, right));
+            let parts = (views[0].step_part(left), views[1].step_part(right));
+            return found.changed(DiffArea::Meaning, DiffTopic::Instruction, parts.0, parts.1);
         }
         for (l_field, r_field) in l.fields().zip(r.fields()) {
             let path = |side: usize| {
@@ -357,19 +361,10 @@ impl<'s> MethodPair<'_, 's> {
             | FieldReference::Destination(_) => &[],
         });
         let path = |side: usize, position: usize| views[side].argument_path(steps[side], fields[side].name, position);
-        let part =
-            |side: usize, position: usize, value| DifferingPart::new(path(side, position), views[side].describe(value));
-        for position in 0..args[0].len().max(args[1].len()) {
-            let pair = (args[0].get(position), args[1].get(position));
-            let part = |side, value: &ValueId| part(side, position, *value);
-            let Some((l, r)) = found.both(DiffArea::Meaning, DiffTopic::Instruction, pair, part) else { continue };
-            if self.matching.is_same(*l, *r) {
-                let uses: [&dyn Fn() -> String; 2] = [&|| path(0, position), &|| path(1, position)];
-                self.matching.compare_constants(*l, *r, uses, found);
-            } else {
-                found.changed(DiffArea::Meaning, DiffTopic::Instruction, part(0, l), part(1, r));
-            }
-        }
+        let lengths = args.map(<[_]>::len);
+        let pairs = with_gaps((0..lengths[0].min(lengths[1])).map(|position| (position, position)), lengths);
+        let describe = |side: usize, value| views[side].describe(value);
+        self.compare_values(DiffTopic::Instruction, args, &pairs, &path, &describe, found);
     }
 
     /// Returns the number of aligned steps before the destination of a jump in its chain. Two jumps with the same
@@ -400,13 +395,10 @@ impl<'s> MethodPair<'_, 's> {
             }
             counts
         };
-        let [left, right] = [calls(0), calls(1)];
-        let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-        let paths = self.views.map(|view| format!("{}.operators", view.side.method_path(view.number)));
-        for name in names {
-            let text = |count: Option<&u64>| count.map(|count| format!("{name}: {}", counted(*count, "call")));
-            let values = [text(left.get(name)), text(right.get(name))];
-            found.compared(DiffArea::Meaning, DiffTopic::Operator, [&paths[0], &paths[1]], values);
+        let paths = self.views.map(|view| view.field("operators"));
+        for (name, counts) in merged([calls(0), calls(1)]) {
+            let values = counts.map(|count| count.map(|count| format!("{name}: {}", counted(count, "call"))));
+            found.compared(DiffArea::Meaning, DiffTopic::Operator, paths.each_ref(), values);
         }
         let unused = |view: &MethodView<'s>| {
             let called: HashSet<OperatorId> =
@@ -426,7 +418,7 @@ impl<'s> MethodPair<'_, 's> {
                 let names: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
                 (!names.is_empty()).then(|| format!("unused: {}", first(&names)))
             });
-            found.differing(DiffArea::Layout, DiffTopic::Operator, [&paths[0], &paths[1]], values);
+            found.differing(DiffArea::Layout, DiffTopic::Operator, paths, values);
         }
     }
 
@@ -438,24 +430,22 @@ impl<'s> MethodPair<'_, 's> {
         self.compare_presence("operators", plans.map(|plan| plan.operators.is_some()), found);
         self.compare_presence("delegates", plans.map(|plan| plan.delegates.is_some()), found);
         self.compare_presence("chains", plans.map(|plan| plan.chains.is_some()), found);
-        let paths = |name: &str| views.map(|view| format!("{}.{name}", view.side.method_path(view.number)));
+        let paths = |name: &str| views.map(|view| view.field(name));
         for (name, field) in [
             ("container_meta_type.encoded_inp_str", (|meta| meta.encoded_inp_str.as_deref()) as Container),
             ("container_meta_type.encoded_out_str", |meta| meta.encoded_out_str.as_deref()),
         ] {
             let texts = plans.map(|plan| plan.container_meta_type.as_ref().and_then(field));
             if texts[0] != texts[1] {
-                let [left, right] = paths(name);
                 let start = common_start(texts.map(Option::unwrap_or_default));
                 let text = |text: Option<&str>| Some(text.map_or("absent".to_owned(), |text| excerpt(text, start)));
-                found.differing(DiffArea::Meaning, DiffTopic::Method, [&left, &right], texts.map(text));
+                found.differing(DiffArea::Meaning, DiffTopic::Method, paths(name), texts.map(text));
             }
         }
         self.compare_presence("container_meta_type", plans.map(|plan| plan.container_meta_type.is_some()), found);
         let chains = plans.map(|plan| plan.chains.as_deref().unwrap_or_default());
-        let [left, right] = paths("chains");
         let counts = chains.map(|chains| Some(counted(chains.len() as u64, "chain")));
-        found.compared(DiffArea::Meaning, DiffTopic::Method, [&left, &right], counts);
+        found.compared(DiffArea::Meaning, DiffTopic::Method, paths("chains"), counts);
         for (number, (l, r)) in chains[0].iter().zip(chains[1]).enumerate() {
             let name = |name: &str| format!("chains[{number}].{name}");
             self.compare_presence(
@@ -464,18 +454,11 @@ impl<'s> MethodPair<'_, 's> {
                 found,
             );
             for (field, lists) in [("inputs", [&l.inputs, &r.inputs]), ("outputs", [&l.outputs, &r.outputs])] {
-                let same = match lists {
-                    [Some(l), Some(r)] => {
-                        l.len() == r.len() && l.iter().zip(r).all(|(l, r)| self.matching.is_same(*l, *r))
-                    }
-                    [None, None] => true,
-                    [Some(_), None] | [None, Some(_)] => false,
-                };
-                if !same {
-                    let [left, right] = paths(&name(field));
-                    let [l, r] = lists.map(|values| list(values.as_deref()));
-                    let (left, right) = (DifferingPart::new(left, l), DifferingPart::new(right, r));
-                    found.changed(DiffArea::Layout, DiffTopic::Ignored, left, right);
+                let [l, r] = lists.map(|list| list.as_deref());
+                let mut pairs = l.unwrap_or_default().iter().zip(r.unwrap_or_default());
+                if l.map(<[_]>::len) != r.map(<[_]>::len) || pairs.any(|(l, r)| !self.matching.is_same(*l, *r)) {
+                    let texts = [l, r].map(|values| Some(list(values)));
+                    found.differing(DiffArea::Layout, DiffTopic::Ignored, paths(&name(field)), texts);
                 }
             }
         }
@@ -518,9 +501,9 @@ impl<'s> MethodPair<'_, 's> {
             };
             list(Some(&counts.iter().map(text).collect::<Vec<_>>()))
         };
-        let paths = self.views.map(|view| format!("{}.chains", view.side.method_path(view.number)));
+        let paths = self.views.map(|view| view.field("chains"));
         let values = self.views.map(|view| Some(format!("stack traces: {}", extra(view))));
-        found.compared(DiffArea::Layout, DiffTopic::Ignored, [&paths[0], &paths[1]], values);
+        found.compared(DiffArea::Layout, DiffTopic::Ignored, paths, values);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Compares the parts of a newer schema: fields that the schema does not have, and members of unions, by their tables
 //! and slots. Their meaning is unknown, so each difference counts as one of the meaning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::align::merged;
 use super::difference::{DiffArea, DiffTopic, Differences};
 use super::side::Side;
 use pte_model::format::unknown::SlotBytes;
@@ -11,11 +12,8 @@ use pte_model::program::{NewerSlot, Program, UnknownParts};
 
 /// Compares the parts of two programs.
 pub fn compare(sides: [&Side; 2], found: &mut Differences) {
-    let [left, right] = sides.map(|side| slots(&side.program));
-    let paths: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
-    for path in paths {
-        let texts = [&left, &right].map(|slots| slots.get(path).cloned());
-        found.compared(DiffArea::Meaning, DiffTopic::Newer, [path, path], texts);
+    for (path, texts) in merged(sides.map(|side| slots(&side.program))) {
+        found.compared(DiffArea::Meaning, DiffTopic::Newer, [&path; 2], texts);
     }
 }
 

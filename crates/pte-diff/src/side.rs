@@ -2,7 +2,7 @@
 //! explicit offsets, and the facts of its file. Data are not read.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
@@ -39,14 +39,11 @@ pub fn is_null_device(path: &Path) -> bool {
     path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
 }
 
-/// A property of a file: its path, and its value as text.
-pub type FileFact = (String, String);
-
 /// Facts of a file apart from its content.
 #[derive(Default)]
 pub struct FileFacts {
-    /// Properties, by path.
-    pub facts: Vec<FileFact>,
+    /// Properties as text, by path.
+    pub facts: BTreeMap<String, String>,
     /// Offsets of the constants in their segment, with the reserved entry.
     pub constant_offsets: Vec<u64>,
     /// Offset and size of each segment, relative to the first one.
@@ -118,8 +115,8 @@ impl Side {
                 let bundled = reader::bundled_program::read(origin)?;
                 let mut side = Side::of_contents(reader::program::read_part(&bundled.program_origin()?)?);
                 let facts = side.file.get_or_insert_default();
-                facts.facts.push(("bundle.version".to_owned(), bundled.version.to_string()));
-                facts.facts.push(("bundle.program.size".to_owned(), bundled.program.len().to_string()));
+                facts.facts.insert("bundle.version".to_owned(), bundled.version.to_string());
+                facts.facts.insert("bundle.program.size".to_owned(), bundled.program.len().to_string());
                 side.tests = Some(bundled.tests);
                 side
             }
@@ -130,10 +127,10 @@ impl Side {
                     let reader::flat_tensor::FlatTensorEntry { key, data, tensor_layout } = entry;
                     ExternalEntry { key, data, tensor_layout }
                 };
-                let facts = vec![
+                let facts = BTreeMap::from([
                     ("metadata.size".to_owned(), frame.metadata.to_string()),
                     ("header.segment_base_offset".to_owned(), frame.base.to_string()),
-                ];
+                ]);
                 Side {
                     external: Some(entries.into_iter().map(entry).collect()),
                     file: Some(FileFacts { facts, constant_offsets: Vec::new(), segments: frame.segments }),
@@ -148,8 +145,8 @@ impl Side {
             },
         };
         let facts = side.file.get_or_insert_default();
-        facts.facts.push(("format".to_owned(), extension(format).to_owned()));
-        facts.facts.push(("size".to_owned(), size.to_string()));
+        facts.facts.insert("format".to_owned(), extension(format).to_owned());
+        facts.facts.insert("size".to_owned(), size.to_string());
         (side.origin, side.size) = (Some(origin.clone()), size);
         Ok(side.complete())
     }
@@ -162,7 +159,7 @@ impl Side {
     }
 
     fn of_contents(contents: ProgramContents) -> Side {
-        let mut facts: Vec<FileFact> = Vec::new();
+        let mut facts: BTreeMap<String, String> = BTreeMap::new();
         let mut fact = |path: &str, value: Option<u64>| {
             facts.extend(value.map(|value| (path.to_owned(), value.to_string())));
         };
@@ -173,9 +170,9 @@ impl Side {
         fact("header.segment_data_size", header.and_then(|header| header.segment_data_size));
         fact("metadata.size", Some(contents.metadata.len() as u64));
         let constants = if contents.inline_constants { "inside the FlatBuffer" } else { "in a segment" };
-        facts.push(("constants".to_owned(), constants.to_owned()));
+        facts.insert("constants".to_owned(), constants.to_owned());
         for (index, segment) in contents.named_segments.iter().enumerate() {
-            facts.push((format!("named_data[{index}].segment_index"), segment.to_string()));
+            facts.insert(format!("named_data[{index}].segment_index"), segment.to_string());
         }
         let unused = contents.data.unused(contents.segments.len());
         facts.extend(unused.into_iter().map(|entry| {

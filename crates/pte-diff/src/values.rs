@@ -339,7 +339,8 @@ impl<'s> Matching<'s> {
             let mut known = vec![None; view.roles.len()];
             grouped(free.map(|index| ((view.describe_unused(index), view.content_hash(index, &mut known)), index)))
         };
-        let groups = by_key([unused(self.views[0], &self.to_right), unused(self.views[1], &self.to_left)]);
+        let groups: Vec<_> =
+            by_key([unused(self.views[0], &self.to_right), unused(self.views[1], &self.to_left)]).collect();
         let mut descriptions: HashMap<&str, usize> = HashMap::new();
         groups.iter().for_each(|((name, _), _)| *descriptions.entry(name).or_default() += 1);
         for ((name, hash), [lefts, rights]) in &groups {

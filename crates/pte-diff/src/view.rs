@@ -3,6 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::difference::DifferingPart;
 use super::side::Side;
 use pte_analysis::access::Accesses;
 use pte_analysis::blocks::{InstructionRef, steps};
@@ -185,10 +186,20 @@ impl<'s> MethodView<'s> {
         start..self.steps.partition_point(|step| step.chain <= chain)
     }
 
+    /// Returns the path of a field of the method.
+    pub fn field(&self, name: impl std::fmt::Display) -> String {
+        format!("{}.{name}", self.side.method_path(self.number))
+    }
+
     /// Returns the path of a step.
     pub fn step_path(&self, step: usize) -> String {
         let InstructionRef { chain, index, .. } = self.steps[step];
         self.side.path(self.number, Part::Instruction(chain as usize, index as usize))
+    }
+
+    /// Returns a step as a part of a difference.
+    pub fn step_part(&self, step: usize) -> DifferingPart {
+        DifferingPart::new(self.step_path(step), self.describe_step(step))
     }
 
     /// Returns the path of a value.

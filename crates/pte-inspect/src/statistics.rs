@@ -40,7 +40,7 @@ impl TensorStatistics {
     /// Data that cannot be read.
     pub fn read(blob: &Blob, scalar_type: ScalarType) -> io::Result<Option<TensorStatistics>> {
         let Some(info) = scalar_type.info() else { return Ok(None) };
-        if !elements::reals(scalar_type, &[], &mut Vec::new()) || !blob.len().is_multiple_of(info.size) {
+        if !blob.len().is_multiple_of(info.size) {
             return Ok(None);
         }
         // Several bytes are true.
@@ -50,7 +50,7 @@ impl TensorStatistics {
         // Halves of the elements, and the sum by their number: neither exceeds the range.
         let mut mean = 0.0;
         let mut finite = 0u64;
-        each(&mut |element| {
+        let is_real = each(&mut |element| {
             if !element.is_finite() {
                 found.not_finite += 1;
                 return;
@@ -61,6 +61,9 @@ impl TensorStatistics {
             found.maximum = Some(found.maximum.map_or(element, |most| most.max(element)));
             mean += (element / 2.0 - mean) / finite as f64;
         })?;
+        if !is_real {
+            return Ok(None);
+        }
         let (Some(minimum), Some(maximum)) = (found.minimum, found.maximum) else { return Ok(Some(found)) };
         found.mean = Some((mean * 2.0).clamp(minimum, maximum));
         found.histogram = vec![0; if minimum < maximum { BINS } else { 1 }];
@@ -103,18 +106,12 @@ impl StatisticsCache {
 
     /// Returns the statistics of data; `None` if they cannot be read, exceed the limit, or are not real numbers.
     pub fn of(&mut self, key: DataKey, blob: &Blob, scalar_type: ScalarType) -> Option<TensorStatistics> {
-        if let Some(known) = self.known.get(&(key.clone(), scalar_type)) {
-            return known.clone();
-        }
-        let found = match self.left.checked_sub(blob.len()) {
-            Some(left) => {
-                self.left = left;
-                TensorStatistics::read(blob, scalar_type).ok().flatten()
-            }
-            None => None,
+        let StatisticsCache { left, known } = self;
+        let read = || {
+            *left = left.checked_sub(blob.len())?;
+            TensorStatistics::read(blob, scalar_type).ok().flatten()
         };
-        self.known.insert((key, scalar_type), found.clone());
-        found
+        known.entry((key, scalar_type)).or_insert_with(read).clone()
     }
 }
 

@@ -7,28 +7,12 @@
 
 use super::block::{BlockKind, FileBlock};
 use super::map::FileMap;
+use super::path;
 use super::regions::{Meaning, Region, RegionType, TargetKind};
-use super::{path, text};
+use super::text::{self, put};
 use pte_model::diagnostics::{is_unsafe, json_escape};
 use pte_model::format::flatbuffer::Scalar;
 use pte_model::format::path::{write_decimal, write_field, write_item};
-
-/// Returns the value of a floating point number; `None` for other numbers.
-fn float_of(number: Scalar, bytes: &[u8]) -> Option<f64> {
-    match number {
-        Scalar::F32 => bytes.first_chunk().map(|bytes| f32::from_le_bytes(*bytes).into()),
-        Scalar::F64 => bytes.first_chunk().map(|bytes| f64::from_le_bytes(*bytes)),
-        Scalar::Bool
-        | Scalar::U8
-        | Scalar::I8
-        | Scalar::U16
-        | Scalar::I16
-        | Scalar::I32
-        | Scalar::U32
-        | Scalar::I64
-        | Scalar::U64 => None,
-    }
-}
 
 /// Returns the path of a block, and the prefix of the paths of its fields.
 fn block_paths(map: &FileMap, block: &FileBlock) -> (Vec<u8>, Vec<u8>) {
@@ -137,10 +121,6 @@ fn describe_overlap(map: &FileMap, overlap: &super::map::Overlap) -> String {
     format!("overlap: bytes {:#x} to {:#x} also belong to {path}", overlap.bytes.start, overlap.bytes.end)
 }
 
-fn put(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
-}
-
 fn start(offset: u64, size: u64, path: &[u8], kind: &str, out: &mut Vec<u8>) {
     put(out, ",\n{\"offset\":");
     write_decimal(offset, out);
@@ -167,13 +147,11 @@ fn value(region: &Region<'_>, out: &mut Vec<u8>) {
                 if index > 0 {
                     out.push(b',');
                 }
-                // JSON cannot express NaN and infinities.
-                let quoted = float_of(number, item).is_some_and(|number| !number.is_finite());
-                if quoted {
-                    out.push(b'"');
-                }
+                let start = out.len();
                 text::scalar(number, item, out);
-                if quoted {
+                // JSON cannot express `NaN` and `inf`.
+                if let Some(b'N' | b'f') = out.last() {
+                    out.insert(start, b'"');
                     out.push(b'"');
                 }
             }

@@ -65,7 +65,8 @@ pub fn lines(regions: &[Region<'_>], style: &Style, out: &mut Vec<u8>) {
     regions.iter().for_each(|region| line(region, style, out));
 }
 
-fn put(out: &mut Vec<u8>, text: &str) {
+/// Appends a text.
+pub fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
@@ -82,15 +83,7 @@ fn heading(map: &FileMap, block: &FileBlock, out: &mut Vec<u8>) {
         }
         BlockKind::Object(id) => {
             let object = &part.objects.list[id as usize];
-            put(
-                out,
-                match object.what {
-                    ObjectKind::Vtable(_) => "vtable of ",
-                    ObjectKind::Table(_) => "table ",
-                    ObjectKind::Tables(_) | ObjectKind::Scalars(_) => "vector of ",
-                    ObjectKind::Text => "string",
-                },
-            );
+            put(out, label(object.what));
             put(out, name(object.what));
             if object.mixed {
                 put(out, " and other tables");
@@ -167,6 +160,16 @@ fn note(out: &mut Vec<u8>, style: &Style, write: impl FnOnce(&mut Vec<u8>)) {
     write(out);
     put(out, style.end);
     out.push(b'\n');
+}
+
+/// Returns the words before the name of an object.
+fn label(what: ObjectKind) -> &'static str {
+    match what {
+        ObjectKind::Vtable(_) => "vtable of ",
+        ObjectKind::Table(_) => "table ",
+        ObjectKind::Tables(_) | ObjectKind::Scalars(_) => "vector of ",
+        ObjectKind::Text => "string",
+    }
 }
 
 /// Returns the name of an object's table or item type; empty for a string.
@@ -268,15 +271,10 @@ pub static PAIRS: [[u8; 2]; 256] = {
 pub fn target_label(kind: TargetKind, out: &mut Vec<u8>) {
     match kind {
         TargetKind::Object(what) => {
-            put(
-                out,
-                match what {
-                    ObjectKind::Vtable(_) => " vtable of ",
-                    ObjectKind::Table(_) => " ",
-                    ObjectKind::Tables(_) | ObjectKind::Scalars(_) => " vector of ",
-                    ObjectKind::Text => " string",
-                },
-            );
+            out.push(b' ');
+            if !matches!(what, ObjectKind::Table(_)) {
+                put(out, label(what));
+            }
             put(out, name(what));
         }
         TargetKind::Unknown => {}

@@ -1,5 +1,6 @@
-//! Comparison of elements: tensors as real numbers, distances, tolerances, sums over pairs. Everything that compares the
-//! elements of two tensors, or summarizes those of one, uses this module. [`number`] encodes and decodes one element.
+//! Comparison of elements: their decoding as real numbers, distances, tolerances, sums over pairs. Everything that
+//! compares the elements of two tensors, or summarizes those of one, uses this module. [`number`] encodes and decodes a
+//! single element.
 
 use std::io;
 
@@ -15,39 +16,35 @@ pub const DEFAULT_ATOL: f64 = 1e-6;
 /// Default relative tolerance of a test.
 pub const DEFAULT_RTOL: f64 = 1e-5;
 
-/// Appends the elements of `bytes`, each as the nearest number; a bool as the number of its byte. Returns false for types
-/// that are not real numbers.
-///
-/// ```
-/// use pte_model::data::elements::reals;
-/// use pte_model::format::ScalarType;
-///
-/// let mut numbers = Vec::new();
-/// assert!(reals(ScalarType::CHAR, &[1, 255], &mut numbers) && !reals(ScalarType::BITS8, &[1], &mut numbers));
-/// assert_eq!(numbers, [1f64, -1f64]);
-/// ```
-pub fn reals(scalar_type: ScalarType, bytes: &[u8], out: &mut Vec<f64>) -> bool {
-    fn each<const N: usize>(bytes: &[u8], out: &mut Vec<f64>, decode: impl Fn([u8; N]) -> f64) -> bool {
-        out.extend(bytes.as_chunks().0.iter().map(|element| decode(*element)));
-        true
-    }
-    let Some(info) = scalar_type.info() else { return false };
-    match (info.encoding, info.size) {
-        (Encoding::Float(FloatFormat::Binary64), _) => each(bytes, out, f64::from_le_bytes),
-        (Encoding::Float(FloatFormat::Binary32), _) => each(bytes, out, |x| f32::from_le_bytes(x).into()),
-        (Encoding::Float(FloatFormat::Binary16), _) => each(bytes, out, |x| half::f16::from_le_bytes(x).to_f64()),
-        (Encoding::Float(FloatFormat::Bfloat16), _) => each(bytes, out, |x| half::bf16::from_le_bytes(x).to_f64()),
-        (Encoding::Float(format), _) => each::<1>(bytes, out, |x| number::decode_float(format, &x).unwrap_or(f64::NAN)),
-        (Encoding::Signed, 1) => each(bytes, out, |x| i8::from_le_bytes(x).into()),
-        (Encoding::Signed, 2) => each(bytes, out, |x| i16::from_le_bytes(x).into()),
-        (Encoding::Signed, 4) => each(bytes, out, |x| i32::from_le_bytes(x).into()),
-        (Encoding::Signed, _) => each(bytes, out, |x| i64::from_le_bytes(x) as f64),
-        (Encoding::Unsigned | Encoding::Bool, 1) => each(bytes, out, |x| u8::from_le_bytes(x).into()),
-        (Encoding::Unsigned | Encoding::Bool, 2) => each(bytes, out, |x| u16::from_le_bytes(x).into()),
-        (Encoding::Unsigned | Encoding::Bool, 4) => each(bytes, out, |x| u32::from_le_bytes(x).into()),
-        (Encoding::Unsigned | Encoding::Bool, _) => each(bytes, out, |x| u64::from_le_bytes(x) as f64),
-        (Encoding::Complex(_) | Encoding::Opaque, _) => false,
-    }
+/// Work on elements of a type of real numbers, for [`decoded`]. It is compiled once for each type.
+pub trait ElementWork {
+    /// Result of the work.
+    type Output;
+
+    /// Does the work. `decode` returns the number nearest to an element of `N` bytes; for a bool, the number of its
+    /// byte.
+    fn with<const N: usize>(self, decode: impl Fn([u8; N]) -> f64) -> Self::Output;
+}
+
+/// Does work on elements of a type; `None` for types that are not real numbers.
+pub fn decoded<W: ElementWork>(scalar_type: ScalarType, work: W) -> Option<W::Output> {
+    let info = scalar_type.info()?;
+    Some(match (info.encoding, info.size) {
+        (Encoding::Float(FloatFormat::Binary64), _) => work.with(f64::from_le_bytes),
+        (Encoding::Float(FloatFormat::Binary32), _) => work.with(|x| f32::from_le_bytes(x).into()),
+        (Encoding::Float(FloatFormat::Binary16), _) => work.with(|x| half::f16::from_le_bytes(x).to_f64()),
+        (Encoding::Float(FloatFormat::Bfloat16), _) => work.with(|x| half::bf16::from_le_bytes(x).to_f64()),
+        (Encoding::Float(format), _) => work.with::<1>(|x| number::decode_float(format, &x).unwrap_or(f64::NAN)),
+        (Encoding::Signed, 1) => work.with(|x| i8::from_le_bytes(x).into()),
+        (Encoding::Signed, 2) => work.with(|x| i16::from_le_bytes(x).into()),
+        (Encoding::Signed, 4) => work.with(|x| i32::from_le_bytes(x).into()),
+        (Encoding::Signed, _) => work.with(|x| i64::from_le_bytes(x) as f64),
+        (Encoding::Unsigned | Encoding::Bool, 1) => work.with(|x| u8::from_le_bytes(x).into()),
+        (Encoding::Unsigned | Encoding::Bool, 2) => work.with(|x| u16::from_le_bytes(x).into()),
+        (Encoding::Unsigned | Encoding::Bool, 4) => work.with(|x| u32::from_le_bytes(x).into()),
+        (Encoding::Unsigned | Encoding::Bool, _) => work.with(|x| u64::from_le_bytes(x) as f64),
+        (Encoding::Complex(_) | Encoding::Opaque, _) => return None,
+    })
 }
 
 /// Returns the elements of int32 or int64; `None` for other types.
@@ -59,18 +56,35 @@ pub fn ints<T: FromIterator<i64>>(scalar_type: ScalarType, bytes: &[u8]) -> Opti
     }
 }
 
-/// Calls `take` with each element of a blob, as [`reals`] decodes it. Memory does not grow with the blob.
+/// Calls `take` with each element of a blob, as [`decoded`] does. Memory does not grow with the blob. Returns false for
+/// types that are not real numbers, whose data are not read.
+///
+/// ```
+/// use pte_model::data::{Blob, elements};
+/// use pte_model::format::ScalarType;
+///
+/// let mut numbers = Vec::new();
+/// assert!(elements::each_real(&Blob::bytes([1, 255]), ScalarType::CHAR, |number| numbers.push(number))?);
+/// assert_eq!(numbers, [1f64, -1f64]);
+/// assert!(!elements::each_real(&Blob::bytes([1]), ScalarType::BITS8, |_| {})?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// Data that cannot be read.
-pub fn each_real(blob: &Blob, scalar_type: ScalarType, mut take: impl FnMut(f64)) -> io::Result<()> {
-    let mut numbers = Vec::new();
-    read_blocks([blob], BLOCK, (0..blob.len).step_by(BLOCK as usize), |_, [bytes]| {
-        numbers.clear();
-        reals(scalar_type, bytes, &mut numbers);
-        numbers.iter().for_each(|number| take(*number));
-        Ok(true)
-    })
+pub fn each_real(blob: &Blob, scalar_type: ScalarType, take: impl FnMut(f64)) -> io::Result<bool> {
+    struct Each<'b, F>(&'b Blob, F);
+    impl<F: FnMut(f64)> ElementWork for Each<'_, F> {
+        type Output = io::Result<()>;
+
+        fn with<const N: usize>(mut self, decode: impl Fn([u8; N]) -> f64) -> io::Result<()> {
+            read_blocks([self.0], BLOCK, (0..self.0.len).step_by(BLOCK as usize), |_, [bytes]| {
+                bytes.as_chunks().0.iter().for_each(|element| (self.1)(decode(*element)));
+                Ok(true)
+            })
+        }
+    }
+    Ok(decoded(scalar_type, Each(blob, take)).transpose()?.is_some())
 }
 
 impl NumericValue {
@@ -186,39 +200,27 @@ pub struct ElementSums {
     pub squares: [f64; 2],
 }
 
-/// Number of independent sums, so that the processor does not wait for each addition.
-const LANES: usize = 8;
+/// Two blocks of whole elements.
+struct Blocks<'b>(ScalarType, [&'b [u8]; 2]);
 
-impl ElementSums {
-    /// Returns the sums of two blocks of whole elements; `None` for types that are not real numbers.
-    pub fn of(scalar_type: ScalarType, left: &[u8], right: &[u8]) -> Option<ElementSums> {
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        if !(reals(scalar_type, left, &mut x) && reals(scalar_type, right, &mut y)) {
-            return None;
-        }
-        let of = match scalar_type.info()?.size {
-            1 => ElementSums::of_sized::<1>,
-            2 => ElementSums::of_sized::<2>,
-            4 => ElementSums::of_sized::<4>,
-            _ => ElementSums::of_sized::<8>,
-        };
-        Some(of(scalar_type, left, right, [&x, &y]))
-    }
+impl ElementWork for Blocks<'_> {
+    type Output = ElementSums;
 
-    fn of_sized<const N: usize>(t: ScalarType, left: &[u8], right: &[u8], numbers: [&[f64]; 2]) -> ElementSums {
+    fn with<const N: usize>(self, decode: impl Fn([u8; N]) -> f64) -> ElementSums {
+        let Blocks(scalar_type, [left, right]) = self;
         // A float cannot represent all integers of 64 bits, but their difference is exact.
-        let is_wide = N == 8 && t != ScalarType::DOUBLE;
-        let exact = |left, right| number::decode(t, left).zip(number::decode(t, right)).map(|(l, r)| l.distance(r));
+        let is_wide = N == 8 && scalar_type != ScalarType::DOUBLE;
+        let number = |element: &[u8; N]| number::decode(scalar_type, element).unwrap_or(NumericValue::Float(f64::NAN));
         let mut sums = ElementSums::default();
-        let elements = left.as_chunks::<N>().0.iter().zip(right.as_chunks::<N>().0);
-        for ((left, right), (x, y)) in elements.zip(numbers[0].iter().zip(numbers[1])) {
-            let is_different = left != right;
+        for (l, r) in left.as_chunks::<N>().0.iter().zip(right.as_chunks::<N>().0) {
+            let (x, y) = (decode(*l), decode(*r));
+            let is_different = l != r;
             sums.differing += u64::from(is_different);
             if !(x.is_finite() && y.is_finite()) {
                 sums.not_finite += u64::from(is_different);
                 continue;
             }
-            let distance = if is_wide { exact(left, right).unwrap_or(f64::NAN) } else { (x - y).abs() };
+            let distance = if is_wide { number(l).distance(number(r)) } else { (x - y).abs() };
             sums.finite += 1;
             sums.max_abs = sums.max_abs.max(distance);
             sums.sum_abs += distance;
@@ -228,23 +230,42 @@ impl ElementSums {
         }
         sums
     }
+}
+
+/// Number of independent sums, so that the processor does not wait for each addition.
+const LANES: usize = 8;
+
+/// A block that is equal on both sides.
+struct EqualBlock<'b>(&'b [u8]);
+
+impl ElementWork for EqualBlock<'_> {
+    type Output = ElementSums;
+
+    fn with<const N: usize>(self, decode: impl Fn([u8; N]) -> f64) -> ElementSums {
+        let (mut squares, mut finite) = ([0.0; LANES], [0; LANES]);
+        let mut add = |lane: usize, element: &[u8; N]| {
+            let x = decode(*element);
+            let (x, one) = if x.is_finite() { (x, 1) } else { (0.0, 0) };
+            squares[lane] += x * x;
+            finite[lane] += one;
+        };
+        let (groups, rest) = self.0.as_chunks::<N>().0.as_chunks::<LANES>();
+        groups.iter().for_each(|group| group.iter().enumerate().for_each(|(lane, element)| add(lane, element)));
+        rest.iter().for_each(|element| add(0, element));
+        let (product, finite) = (squares.iter().sum(), finite.iter().sum());
+        ElementSums { finite, product, squares: [product; 2], ..ElementSums::default() }
+    }
+}
+
+impl ElementSums {
+    /// Returns the sums of two blocks of whole elements; `None` for types that are not real numbers.
+    pub fn of(scalar_type: ScalarType, blocks: [&[u8]; 2]) -> Option<ElementSums> {
+        decoded(scalar_type, Blocks(scalar_type, blocks))
+    }
 
     /// Returns the sums of a block that is equal on both sides.
-    pub fn of_equal(scalar_type: ScalarType, bytes: &[u8]) -> ElementSums {
-        let mut numbers = Vec::new();
-        reals(scalar_type, bytes, &mut numbers);
-        let (mut squares, mut finite) = ([0.0; LANES], [0; LANES]);
-        let (groups, rest) = numbers.as_chunks::<LANES>();
-        for group in groups.iter().map(|group| &group[..]).chain(rest.chunks(1)) {
-            for ((square, count), x) in squares.iter_mut().zip(&mut finite).zip(group) {
-                let (x, one) = if x.is_finite() { (*x, 1) } else { (0.0, 0) };
-                *square += x * x;
-                *count += one;
-            }
-        }
-        let squares = squares.iter().sum();
-        let finite = finite.iter().sum();
-        ElementSums { finite, product: squares, squares: [squares; 2], ..ElementSums::default() }
+    pub fn of_equal(scalar_type: ScalarType, block: &[u8]) -> ElementSums {
+        decoded(scalar_type, EqualBlock(block)).unwrap_or_default()
     }
 
     /// Adds the sums of other elements.
