@@ -3,7 +3,7 @@
 //! ```
 //! use pte_model::data::Blob;
 //! use pte_model::format::{DimOrder, ScalarType};
-//! use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+//! use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData, Tolerance};
 //!
 //! // A method that returns its input and the number 7.
 //! let x = TestData::Tensor {
@@ -14,6 +14,7 @@
 //! };
 //! let mut case = TestCase::new(vec![x.clone()], Some(vec![x, TestData::Int(7)]));
 //! assert_eq!((case.atol, case.rtol), (DEFAULT_ATOL, DEFAULT_RTOL));
+//! assert_eq!(case.tolerance(), Tolerance::default());
 //! case.atol = 1e-3;
 //! let tests = MethodTests::new("forward", vec![case]);
 //! assert_eq!(tests.size(), 16);
