@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt::{Arguments, Display};
+use std::ops::Deref;
 
 use super::RuleId::{self, *};
 use super::finding::{Findings, Location, shown};
 use pte_model::format::flatbuffer::verify::{Defect, DefectSink};
-use pte_model::format::flatbuffer::view::Table;
+use pte_model::format::flatbuffer::view::{Table, Tables};
 use pte_model::format::path::{self, MethodName, Methods, Trail};
 use pte_model::format::program::{chain, execution_plan, instruction, kernel_call, program};
 use pte_model::program::Program;
@@ -19,6 +20,56 @@ macro_rules! add {
     };
 }
 pub(crate) use add;
+
+/// A slot, and the name of its field.
+pub type Slot = (u16, &'static str);
+
+/// Expands `table::field` to its [`Slot`].
+macro_rules! slot {
+    ($table:ident::$field:ident) => {
+        ($table::$field, stringify!($field))
+    };
+}
+pub(crate) use slot;
+
+/// Expectation of a list that must be present.
+pub const LIST: &str = "a list (may be empty)";
+
+/// A table with its path.
+#[derive(Clone, Copy)]
+pub struct Node<'a, 'p> {
+    table: Table<'a>,
+    /// Path from the root.
+    pub path: &'p Trail<'p>,
+}
+
+impl<'a> Deref for Node<'a, '_> {
+    type Target = Table<'a>;
+
+    fn deref(&self) -> &Table<'a> {
+        &self.table
+    }
+}
+
+impl<'a, 'p> Node<'a, 'p> {
+    /// Returns the root table.
+    pub fn root(bytes: &'a [u8]) -> Option<Node<'a, 'static>> {
+        Some(Node { table: Table::root(bytes)?, path: &Trail::ROOT })
+    }
+
+    /// Returns a table at a path.
+    pub fn at(self, table: Table<'a>, path: &'p Trail<'p>) -> Node<'a, 'p> {
+        Node { table, path }
+    }
+
+    /// Calls `check` with the tables of a list, each with its index.
+    pub fn each(&self, slot: Slot, mut check: impl FnMut(usize, Node<'a, '_>)) {
+        let list = self.path.field(slot.1);
+        for (index, table) in self.tables(slot.0).iter().flat_map(Tables::iter).enumerate() {
+            check(index, Node { table, path: &list.item(index) });
+        }
+    }
+}
 
 /// Index of the first entry with a name.
 pub type FirstByName<'a> = HashMap<&'a [u8], usize>;
@@ -49,27 +100,64 @@ impl<'f, 'a> Reporter<'f, 'a> {
         });
     }
 
-    /// Reports the absence of the field `name` of the table at `path`.
-    pub fn missing(&mut self, id: RuleId, path: &Trail<'_>, name: &'static str, at: usize, expected: impl Display) {
-        self.add(id, &path.field(name), at, format_args!("no {name}"), expected);
+    /// Reports the content of a field, with the value found and the value expected.
+    pub fn field(&mut self, id: RuleId, t: Node<'_, '_>, slot: Slot, found: impl Display, expected: impl Display) {
+        self.add(id, &t.path.field(slot.1), t.near(slot.0), found, expected);
     }
 
-    /// Reports the absence of the list `name` of the table at `path`.
-    pub fn missing_list(&mut self, id: RuleId, path: &Trail<'_>, name: &'static str, at: usize) {
-        self.missing(id, path, name, at, "a list (may be empty)");
-    }
-
-    /// Reports a number that is not `expected`: of the field `name` in `slot`.
-    pub fn differs<T: Display + PartialEq>(
+    /// Returns a field; reports its absence.
+    pub fn required<'t, T>(
         &mut self,
         id: RuleId,
-        path: &Trail<'_>,
-        (name, table, slot, found): (&'static str, Table<'_>, u16, T),
+        t: Node<'t, '_>,
+        slot: Slot,
+        get: impl FnOnce(&Table<'t>, u16) -> Option<T>,
+        expected: impl Display,
+    ) -> Option<T> {
+        let field = get(&t, slot.0);
+        if field.is_none() {
+            self.field(id, t, slot, format_args!("no {}", slot.1), expected);
+        }
+        field
+    }
+
+    /// Reports the absence of fields.
+    pub fn present(&mut self, id: RuleId, t: Node<'_, '_>, slots: &[Slot], expected: &str) {
+        for slot in slots {
+            self.required(id, t, *slot, Table::offset, expected);
+        }
+    }
+
+    /// Reports a number that is not `expected`.
+    pub fn equals<'t, T: Display + PartialEq>(
+        &mut self,
+        id: RuleId,
+        t: Node<'t, '_>,
+        slot: Slot,
+        get: impl FnOnce(&Table<'t>, u16) -> T,
         expected: T,
     ) {
+        let found = get(&t, slot.0);
         if found != expected {
-            self.add(id, &path.field(name), table.near(slot), found, expected);
+            self.field(id, t, slot, found, expected);
         }
+    }
+
+    /// Returns an index; reports one that is not less than `count`, the number of elements of a kind.
+    pub fn index<'t, T: Copy + Display + TryInto<usize>>(
+        &mut self,
+        id: RuleId,
+        t: Node<'t, '_>,
+        slot: Slot,
+        get: impl FnOnce(&Table<'t>, u16) -> T,
+        (kind, count): (&str, usize),
+    ) -> Option<usize> {
+        let number = get(&t, slot.0);
+        let index = number.try_into().ok().filter(|index| *index < count);
+        if index.is_none() {
+            self.out_of_range(id, &t.path.field(slot.1), t.near(slot.0), kind, number, count);
+        }
+        index
     }
 
     /// Reports the absence of a name, or that an entry before `index` of the list has it. `entry` says what names are
@@ -77,18 +165,15 @@ impl<'f, 'a> Reporter<'f, 'a> {
     pub fn unique<'n>(
         &mut self,
         [missing, duplicate]: [RuleId; 2],
-        path: &Trail<'_>,
-        (name, table, slot): (&'static str, &Table<'n>, u16),
+        t: Node<'n, '_>,
+        slot: Slot,
         names: &mut FirstByName<'n>,
         (entry, index): (&str, usize),
     ) -> Option<&'n [u8]> {
-        let Some(text) = table.text(slot) else {
-            self.missing(missing, path, name, table.near(slot), format_args!("a {name}"));
-            return None;
-        };
+        let text = self.required(missing, t, slot, Table::text, format_args!("a {}", slot.1))?;
         if let Some(first) = names.insert(text, index) {
-            let found = format_args!("duplicate {name} {:?}, also {entry} {first}", shown(table, slot));
-            self.add(duplicate, &path.field(name), table.near(slot), found, format_args!("a unique {name}"));
+            let found = format_args!("duplicate {} {:?}, also {entry} {first}", slot.1, shown(&t, slot.0));
+            self.field(duplicate, t, slot, found, format_args!("a unique {}", slot.1));
         }
         Some(text)
     }

@@ -3,35 +3,30 @@
 use std::collections::HashMap;
 
 use super::super::finding::shown;
-use super::super::path::{FirstByName, Reporter, add};
-use super::{is_index, listed};
+use super::super::path::{FirstByName, LIST, Node, Reporter, slot};
+use super::{check_dim_order, is_index, listed};
 use crate::RuleId::*;
 use pte_model::diagnostics::Counted;
 use pte_model::format::ScalarType;
 use pte_model::format::bundled_program::{
     ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
-use pte_model::format::dim_order::is_permutation;
 use pte_model::format::flatbuffer::view::{Table, Tables};
-use pte_model::format::path::Trail;
 use pte_model::format::program::{self as schema, KernelType};
 use pte_model::format::serializer::BUNDLED_PROGRAM_VERSION;
 use pte_model::format::table::Union;
-use pte_model::program::{MAX_DIMENSIONS, TensorShapeDynamism, nbytes};
+use pte_model::program::{TensorShapeDynamism, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
 
 /// Checks the program's alignment. Returns its offset and size in bytes, if there is a program.
 pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
-    let root = Table::root(bytes)?;
-    let path = Trail::ROOT.field("program");
-    let Some(program) = root.u8s(bundled_program::program) else {
-        report.missing(B_2, &Trail::ROOT, "program", root.at, "a program");
-        return None;
-    };
+    let root = Node::root(bytes)?;
+    let slot = slot!(bundled_program::program);
+    let program = report.required(B_2, root, slot, Table::u8s, "a program")?;
     if program.at % PROGRAM_ALIGNMENT != 0 {
-        let expected = format_args!("a multiple of {PROGRAM_ALIGNMENT}");
+        let (path, expected) = (root.path.field(slot.1), format_args!("a multiple of {PROGRAM_ALIGNMENT}"));
         report.add(B_2, &path, program.at, format_args!("a program at byte {:#x}", program.at), expected);
     }
     Some((program.at, program.len()))
@@ -39,9 +34,8 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
 
 /// Checks the test cases. `inner` is the program, or `None` if it is malformed.
 pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
-    let Some(root) = Table::root(bytes) else { return };
-    let version = ("version", root, bundled_program::version, root.u32(bundled_program::version));
-    report.differs(G_9, &Trail::ROOT, version, BUNDLED_PROGRAM_VERSION);
+    let Some(root) = Node::root(bytes) else { return };
+    report.equals(G_9, root, slot!(bundled_program::version), Table::u32, BUNDLED_PROGRAM_VERSION);
     let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
     let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
     for plan in plans.iter().flat_map(|plans| plans.iter()) {
@@ -49,50 +43,36 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
             methods.entry(name).or_insert(plan);
         }
     }
-    let list = Trail::ROOT.field("method_test_suites");
-    let Some(suites) = root.tables(bundled_program::method_test_suites) else {
-        return report.missing_list(B_3, &Trail::ROOT, "method_test_suites", root.at);
-    };
+    let list = slot!(bundled_program::method_test_suites);
+    report.present(B_3, root, &[list], LIST);
     let mut names = FirstByName::new();
-    for (index, suite) in suites.iter().enumerate() {
-        let path = list.item(index);
-        let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
-            report.missing(B_3, &path, "method_name", suite.at, "the name of a method");
-            continue;
-        };
-        let (at, shown) =
-            (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
+    root.each(list, |index, suite| {
+        let slot = slot!(bundled_method_test_suite::method_name);
+        let name = report.required(B_3, suite, slot, Table::text, "the name of a method");
+        let Some(name) = name else { return };
+        let shown = shown(&suite, slot.0);
         if let Some(first) = names.insert(name, index) {
             let found = format_args!("duplicate method {shown:?}, also suite {first}");
-            report.add(B_4, &path.field("method_name"), at, found, "one suite per method");
+            report.field(B_4, suite, slot, found, "one suite per method");
         }
         let plan = methods.get(name).copied();
         if plans.is_some() && plan.is_none() {
-            add!(report, B_4, &path.field("method_name"), at, "unknown method {shown:?}", "a method of the program");
+            report.field(B_4, suite, slot, format_args!("unknown method {shown:?}"), "a method of the program");
         }
-        let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
-            report.missing_list(B_3, &path, "test_cases", suite.at);
-            continue;
-        };
-        let cases_path = path.field("test_cases");
-        for (index, case) in cases.iter().enumerate() {
-            check_case(case, plan, &cases_path.item(index), report);
-        }
-    }
+        let cases = slot!(bundled_method_test_suite::test_cases);
+        report.present(B_3, suite, &[cases], LIST);
+        suite.each(cases, |_, case| check_case(case, plan, report));
+    });
 }
 
-fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_case(case: Node<'_, '_>, plan: Option<Table<'_>>, report: &mut Reporter<'_, '_>) {
     let lists = [
-        (bundled_method_test_case::inputs, "inputs", schema::execution_plan::inputs),
-        (bundled_method_test_case::expected_outputs, "expected_outputs", schema::execution_plan::outputs),
+        (slot!(bundled_method_test_case::inputs), schema::execution_plan::inputs),
+        (slot!(bundled_method_test_case::expected_outputs), schema::execution_plan::outputs),
     ];
-    for (slot, name, of_plan) in lists {
-        let Some(list) = case.tables(slot) else {
-            report.missing_list(B_3, path, name, case.at);
-            continue;
-        };
-        let path = path.field(name);
-        let outputs = slot == bundled_method_test_case::expected_outputs;
+    for (slot, of_plan) in lists {
+        let Some(list) = report.required(B_3, case, slot, Table::tables, LIST) else { continue };
+        let outputs = slot.0 == bundled_method_test_case::expected_outputs;
         let indices = plan.and_then(|plan| plan.i32s(of_plan));
         let values = plan.and_then(|plan| plan.tables(schema::execution_plan::values));
         if let Some(indices) = indices
@@ -100,26 +80,21 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
             && !(outputs && list.len() == 0)
         {
             let rule = if outputs { B_10 } else { B_6 };
-            let found = Counted(list.len() as u64, "value");
-            report.add(
-                rule,
-                &path,
-                case.near(slot),
-                found,
-                format_args!("{}, the number of {name} of the method", indices.len()),
-            );
+            let expected = format_args!("{}, the number of {} of the method", indices.len(), slot.1);
+            report.field(rule, case, slot, Counted(list.len() as u64, "value"), expected);
         }
-        for (position, item) in list.iter().enumerate() {
+        case.each(slot, |position, item| {
             let own = indices.and_then(|indices| indices.get(position)).zip(values);
             let own = own.filter(|(index, values)| is_index((*index).into(), values.len()));
             let own = own.and_then(|(index, values): (i32, Tables<'_>)| values.get(index as usize));
-            check_value(item, own, outputs, &path.item(position), report);
-        }
+            check_value(item, own, outputs, report);
+        });
     }
 }
 
 /// Checks a test value against the method's value `own`.
-fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_value(t: Node<'_, '_>, own: Option<Table<'_>>, output: bool, report: &mut Reporter<'_, '_>) {
+    let path = t.path;
     let tag = t.u8(value::val_type);
     let at = t.near(value::val_type);
     let rule = if output { B_10 } else { B_7 };
@@ -128,8 +103,9 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         let members = ValueType::MEMBERS.len();
         return report.add(rule, path, at, found, format_args!("val_type 1 to {members}, and a val"));
     };
+    let child = t.at(child, path);
     if kind == ValueType::Tensor {
-        check_tensor(child, path, report);
+        check_tensor(child, report);
     } else if output {
         let expected = format_args!("a Tensor ({})", ValueType::Tensor.tag());
         report.add(rule, path, at, format_args!("val_type {tag}"), expected);
@@ -153,7 +129,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         return;
     }
     let differs = match kind {
-        ValueType::Tensor => return compare(child, own, output, path, report),
+        ValueType::Tensor => return compare(child, own, output, report),
         ValueType::Int => (child.i64(int::int_val) != own.i64(schema::int::int_val))
             .then(|| (child.i64(int::int_val).to_string(), own.i64(schema::int::int_val).to_string())),
         ValueType::Bool => (child.u8(bool_::bool_val) != own.u8(schema::bool_::bool_val))
@@ -170,32 +146,29 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
 }
 
 /// Checks the shape and size of a test tensor.
-fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_tensor(t: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
     let (Some(sizes), Some(order), Some(data)) = parts else {
-        return report.add(B_9, path, t.at, "a tensor without sizes, dim_order or data", "all three (may be empty)");
+        return report.add(B_9, t.path, t.at, "a tensor without sizes, dim_order or data", "all three (may be empty)");
     };
-    if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
-        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
-        report.add(B_9, &path.field("dim_order"), order.at, found, "each dimension once, and at most 16");
-    }
+    check_dim_order(B_9, t, sizes.len(), order, report);
     let numbers: Vec<i32> = sizes.iter().collect();
     match nbytes(scalar_type, &numbers) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
             let expected = format_args!("{bytes}, the size of the tensor");
-            report.add(B_9, &path.field("data"), data.at, Counted(data.len(), "byte"), expected);
+            report.add(B_9, &t.path.field("data"), data.at, Counted(data.len(), "byte"), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-            report.add(B_9, &path.field("sizes"), sizes.at, found, "sizes of at least 0 and a known type");
+            report.add(B_9, &t.path.field("sizes"), sizes.at, found, "sizes of at least 0 and a known type");
         }
     }
 }
 
 /// Checks the type and shape of a test tensor against the method's tensor `own`.
-fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn compare(t: Node<'_, '_>, own: Table<'_>, output: bool, report: &mut Reporter<'_, '_>) {
     let rule = if output { B_10 } else { B_8 };
     let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
     let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));
@@ -213,13 +186,13 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
     if found != expected || !fits {
         let found = format_args!("{found} {}", listed(sizes.iter()));
         let expected = format_args!("{expected} {}, as in the method", listed(own_sizes.iter()));
-        return report.add(rule, path, t.at, found, expected);
+        return report.add(rule, t.path, t.at, found, expected);
     }
     let (order, own_order) = (t.u8s(tensor::dim_order), own.u8s(schema::tensor::dim_order));
     if let (true, Some(order), Some(own_order)) = (output, order, own_order)
         && !order.iter().eq(own_order.iter())
     {
         let expected = format_args!("{}, as in the method", listed(own_order.iter()));
-        report.add(G_31, &path.field("dim_order"), order.at, listed(order.iter()), expected);
+        report.add(G_31, &t.path.field("dim_order"), order.at, listed(order.iter()), expected);
     }
 }

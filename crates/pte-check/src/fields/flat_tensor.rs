@@ -3,19 +3,17 @@
 use std::collections::HashMap;
 
 use super::super::header::CheckedHeader;
-use super::super::path::{FirstByName, Reporter};
-use super::listed;
+use super::super::path::{FirstByName, LIST, Node, Reporter, slot};
+use super::{check_dim_order, listed};
 use crate::RuleId::*;
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::Counted;
 use pte_model::format::ScalarType;
 use pte_model::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
-use pte_model::format::dim_order::is_permutation;
 use pte_model::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use pte_model::format::flatbuffer::view::Table;
-use pte_model::format::path::Trail;
 use pte_model::format::program::data_segment;
-use pte_model::program::{EValue, MAX_DIMENSIONS, Program, TensorData, TensorDataLocation, nbytes};
+use pte_model::program::{EValue, Program, TensorData, TensorDataLocation, nbytes};
 use pte_model::reader::program::Ranges;
 
 /// The data of a key.
@@ -66,64 +64,47 @@ impl ExternalKeys {
 
 /// Checks the metadata of a `.ptd`.
 pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>) {
-    let Some(root) = Table::root(bytes) else { return };
-    let path = &Trail::ROOT;
-    let version = root.u32(flat_tensor::version);
-    report.differs(G_6, path, ("version", root, flat_tensor::version, version), 0);
-    let (segments, named) = (root.tables(flat_tensor::segments), root.tables(flat_tensor::named_data));
-    for (list, name) in [(segments, "segments"), (named, "named_data")] {
-        if list.is_none() {
-            report.missing_list(H_27, path, name, root.at);
-        }
-    }
-    let (Some(segments), Some(named)) = (segments, named) else { return };
-    super::segments::check(segments, header, &path.field("segments"), report);
+    let Some(root) = Node::root(bytes) else { return };
+    report.equals(G_6, root, slot!(flat_tensor::version), Table::u32, 0);
+    let (list, keys) = (slot!(flat_tensor::segments), slot!(flat_tensor::named_data));
+    report.present(H_27, root, &[list, keys], LIST);
+    let (Some(segments), Some(named)) = (root.tables(list.0), root.tables(keys.0)) else { return };
+    super::segments::check(root, list, header, report);
     if named.len() == 0 {
-        let at = root.near(flat_tensor::named_data);
-        report.add(N_30, &path.field("named_data"), at, "no keys", "at least one");
+        report.field(N_30, root, keys, "no keys", "at least one");
     }
     let mut names = FirstByName::new();
-    let list = path.field("named_data");
-    for (position, entry) in named.iter().enumerate() {
-        let path = list.item(position);
-        let key = ("key", &entry, named_data::key);
-        report.unique([N_11, N_2], &path, key, &mut names, ("entry", position));
-        let index = entry.u32(named_data::segment_index);
-        let segment = segments.get(index as usize);
-        if segment.is_none() {
-            let at = entry.near(named_data::segment_index);
-            report.out_of_range(N_12, &path.field("segment_index"), at, "segment", index, segments.len());
-        }
+    root.each(keys, |position, entry| {
+        report.unique([N_11, N_2], entry, slot!(named_data::key), &mut names, ("entry", position));
+        let index = slot!(named_data::segment_index);
+        let index = report.index(N_12, entry, index, Table::u32, ("segment", segments.len()));
+        let size = index.and_then(|index| segments.get(index)).map(|segment| segment.u64(data_segment::size));
         if let Some(layout) = entry.child(named_data::tensor_layout) {
-            let path = path.field("tensor_layout");
-            check_layout(layout, segment.map(|segment| segment.u64(data_segment::size)), &path, report);
+            check_layout(entry.at(layout, &entry.path.field("tensor_layout")), size, report);
         }
-    }
+    });
 }
 
-fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+fn check_layout(t: Node<'_, '_>, size: Option<u64>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor_layout::scalar_type));
     if scalar_type.info().is_none() {
-        let at = t.near(tensor_layout::scalar_type);
-        report.add(N_16, &path.field("scalar_type"), at, scalar_type, format_args!("0 to {}", ScalarType::COUNT - 1));
+        let expected = format_args!("0 to {}", ScalarType::COUNT - 1);
+        report.field(N_16, t, slot!(tensor_layout::scalar_type), scalar_type, expected);
     }
     let (Some(sizes), Some(order)) = (t.i32s(tensor_layout::sizes), t.u8s(tensor_layout::dim_order)) else {
-        return report.add(N_18, path, t.at, "a layout without sizes or dim_order", "both (empty for rank 0)");
+        return report.add(N_18, t.path, t.at, "a layout without sizes or dim_order", "both (empty for rank 0)");
     };
-    if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
-        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
-        report.add(N_18, &path.field("dim_order"), order.at, found, "each dimension once, and at most 16");
-    }
+    check_dim_order(N_18, t, sizes.len(), order, report);
     let numbers: Vec<i32> = sizes.iter().collect();
     let bytes = nbytes(scalar_type, &numbers).filter(|bytes| i64::try_from(*bytes).is_ok());
     match bytes {
         None if scalar_type.info().is_some() => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-            report.add(N_17, &path.field("sizes"), sizes.at, found, "sizes of at least 0, and less than 2^63 bytes");
+            report.add(N_17, &t.path.field("sizes"), sizes.at, found, "sizes of at least 0, and less than 2^63 bytes");
         }
         Some(bytes) if size.is_some_and(|size| size < bytes) => {
             let found = format_args!("a segment of {}", Counted(size.unwrap_or(0), "byte"));
-            report.add(N_19, path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
+            report.add(N_19, t.path, t.at, found, format_args!("at least {bytes}, the size of the layout"));
         }
         _ => {}
     }

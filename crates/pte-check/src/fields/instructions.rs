@@ -5,13 +5,12 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::super::path::{Reporter, add};
+use super::super::path::{LIST, Node, Reporter, Slot, add, slot};
 use super::is_index;
 use super::values;
 use crate::RuleId::{self, *};
 use pte_model::diagnostics::Counted;
 use pte_model::format::flatbuffer::view::{Table, Tables, Vector};
-use pte_model::format::path::Trail;
 use pte_model::format::program::{
     InstructionType, KernelType, chain, delegate_call, evalue, execution_plan, free_call, instruction, jump_false_call,
     kernel_call, move_call, operator, tensor,
@@ -54,21 +53,14 @@ struct InstructionContext<'a> {
 
 /// Checks all chains; `bool_lists` are the indices of IntLists that contain Bools. Returns a flag per delegate: `true`
 /// if it is called.
-pub fn check(
-    plan: Table<'_>,
-    values: Tables<'_>,
-    bool_lists: &[usize],
-    path: &Trail<'_>,
-    report: &mut Reporter<'_, '_>,
-) -> Vec<bool> {
+pub fn check(plan: Node<'_, '_>, values: Tables<'_>, bool_lists: &[usize], report: &mut Reporter<'_, '_>) -> Vec<bool> {
     let delegates = plan.tables(execution_plan::delegates).map_or(0, |list| list.len());
     let mut called = vec![false; delegates];
-    let list = path.field("chains");
-    let Some(chains) = plan.tables(execution_plan::chains).filter(|chains| chains.len() > 0) else {
-        let at = plan.near(execution_plan::chains);
-        report.add(M_21, &list, at, "no chains", "at least one");
+    let list = slot!(execution_plan::chains);
+    if plan.tables(list.0).is_none_or(|chains| chains.len() == 0) {
+        report.field(M_21, plan, list, "no chains", "at least one");
         return called;
-    };
+    }
     let mut is_bool_list = Vec::new();
     if !bool_lists.is_empty() {
         is_bool_list = vec![false; values.len()];
@@ -82,20 +74,16 @@ pub fn check(
         defects,
         delegates,
         bool_lists: is_bool_list,
-        plan,
+        plan: *plan,
         inputs_and_outputs: OnceCell::new(),
     };
-    for (index, chain) in chains.iter().enumerate() {
-        let path = list.item(index);
-        let Some(instructions) = chain.tables(chain::instructions) else {
-            report.add(M_22, &path, chain.at, "no instructions", "a list (may be empty)");
-            continue;
+    plan.each(list, |_, chain| {
+        let list = slot!(chain::instructions);
+        let Some(instructions) = chain.tables(list.0) else {
+            return report.add(M_22, chain.path, chain.at, "no instructions", LIST);
         };
-        let list = path.field("instructions");
-        for (index, instruction) in instructions.iter().enumerate() {
-            context.check(instruction, instructions.len(), &mut called, &list.item(index), report);
-        }
-    }
+        chain.each(list, |_, instruction| context.check(instruction, instructions.len(), &mut called, report));
+    });
     called
 }
 
@@ -108,9 +96,9 @@ fn defect(op: Table<'_>) -> Option<OperatorDefect> {
 }
 
 impl InstructionContext<'_> {
-    fn check(&self, t: Table<'_>, count: usize, called: &mut [bool], path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    fn check(&self, t: Node<'_, '_>, count: usize, called: &mut [bool], report: &mut Reporter<'_, '_>) {
         let tag = t.u8(instruction::instr_args_type);
-        let at = t.near(instruction::instr_args_type);
+        let (path, at) = (t.path, t.near(instruction::instr_args_type));
         let (kind, table) = (InstructionType::of_tag(tag), t.child(instruction::instr_args));
         let (kind, a) = match (kind, table) {
             (Some(kind), Some(a)) => (kind, a),
@@ -122,24 +110,19 @@ impl InstructionContext<'_> {
                 return add!(report, I_1, path, at, "instr_args_type {tag} without instr_args", "an instruction");
             }
         };
+        let a = t.at(a, path);
         match kind {
-            InstructionType::KernelCall => self.kernel(a, path, report),
+            InstructionType::KernelCall => self.kernel(a, report),
             InstructionType::DelegateCall => {
-                if self.args(I_10, a, delegate_call::args, path, report).is_some() {
-                    let index = a.i32(delegate_call::delegate_index);
-                    match usize::try_from(index).ok().and_then(|index| called.get_mut(index)) {
-                        Some(called) => *called = true,
-                        None => {
-                            let at = a.near(delegate_call::delegate_index);
-                            let path = path.field("delegate_index");
-                            report.out_of_range(I_22, &path, at, "delegate", index, self.delegates);
-                        }
-                    }
+                if self.args(I_10, a, slot!(delegate_call::args), report).is_some() {
+                    let index = slot!(delegate_call::delegate_index);
+                    let index = report.index(I_22, a, index, Table::i32, ("delegate", self.delegates));
+                    index.into_iter().for_each(|index| called[index] = true);
                 }
             }
-            InstructionType::MoveCall => self.move_call(a, path, report),
-            InstructionType::JumpFalseCall => self.jump(a, count, path, report),
-            InstructionType::FreeCall => self.free(a, path, report),
+            InstructionType::MoveCall => self.move_call(a, report),
+            InstructionType::JumpFalseCall => self.jump(a, count, report),
+            InstructionType::FreeCall => self.free(a, report),
         }
     }
 
@@ -148,33 +131,23 @@ impl InstructionContext<'_> {
     fn value(
         &self,
         rule: RuleId,
-        a: Table<'_>,
-        slot: u16,
-        name: &'static str,
-        path: &Trail<'_>,
+        a: Node<'_, '_>,
+        slot: Slot,
         report: &mut Reporter<'_, '_>,
     ) -> Option<(usize, Option<KernelType>)> {
-        let index = a.i32(slot);
-        if is_index(index.into(), self.values.len()) {
-            return Some((index as usize, values::kind(&self.values, index as usize)));
-        }
-        report.out_of_range(rule, &path.field(name), a.near(slot), "value", index, self.values.len());
-        None
+        let index = report.index(rule, a, slot, Table::i32, ("value", self.values.len()))?;
+        Some((index, values::kind(&self.values, index)))
     }
 
     fn args<'a>(
         &self,
         rule: RuleId,
-        a: Table<'a>,
-        slot: u16,
-        path: &Trail<'_>,
+        a: Node<'a, '_>,
+        slot: Slot,
         report: &mut Reporter<'_, '_>,
     ) -> Option<Vector<'a, 4>> {
-        let path = path.field("args");
-        let Some(args) = a.i32s(slot) else {
-            report.add(rule, &path, a.at, "no args", "a list of indices of values");
-            return None;
-        };
+        let args = report.required(rule, a, slot, Table::i32s, "a list of indices of values")?;
+        let path = a.path.field(slot.1);
         for (position, index) in args.iter().enumerate() {
             if !is_index(index.into(), self.values.len()) {
                 let (path, at) = (path.item(position), args.offset(position));
@@ -184,26 +157,29 @@ impl InstructionContext<'_> {
         Some(args)
     }
 
-    fn kernel(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let args = self.args(I_3, a, kernel_call::args, path, report);
-        let index = a.i32(kernel_call::op_index);
-        let (at, op) = (a.near(kernel_call::op_index), path.field("op_index"));
+    fn kernel(&self, a: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
+        let args_slot = slot!(kernel_call::args);
+        let args = self.args(I_3, a, args_slot, report);
+        let slot = slot!(kernel_call::op_index);
+        let index = a.i32(slot.0);
         let defect = usize::try_from(index).ok().and_then(|index| self.defects.get(index)).copied();
         match defect {
             Some(None) => {}
             None if self.operators.is_none() => {
-                add!(report, M_25, &op, at, "operator {index} without operators", "a list of operators");
+                let found = format_args!("operator {index} without operators");
+                report.field(M_25, a, slot, found, "a list of operators");
             }
-            None => report.out_of_range(I_4, &op, at, "operator", index, self.defects.len()),
+            None => _ = report.index(I_4, a, slot, Table::i32, ("operator", self.defects.len())),
             Some(Some(OperatorDefect::NoName)) => {
-                add!(report, I_5, &op, at, "operator {index} without name", "a name");
+                report.field(I_5, a, slot, format_args!("operator {index} without name"), "a name");
             }
             Some(Some(OperatorDefect::NoOverload)) => {
-                add!(report, I_5, &op, at, "operator {index} without overload", "an overload (may be empty)");
+                let found = format_args!("operator {index} without overload");
+                report.field(I_5, a, slot, found, "an overload (may be empty)");
             }
             Some(Some(OperatorDefect::TooLong(length))) => {
                 let found = format_args!("operator {index} with a name of {}", Counted(length, "byte"));
-                report.add(I_6, &op, at, found, format_args!("at most {MAX_NAME}"));
+                report.field(I_6, a, slot, found, format_args!("at most {MAX_NAME}"));
             }
         }
         let Some(args) = args else { return };
@@ -211,14 +187,15 @@ impl InstructionContext<'_> {
             let length = self.key_length(args);
             if length > MAX_KEY {
                 let found = format_args!("tensors with a kernel key of {}", Counted(length, "byte"));
-                report.add(I_7b, &path.field("args"), args.at, found, format_args!("at most {MAX_KEY}"));
+                let path = a.path.field(args_slot.1);
+                report.add(I_7b, &path, args.at, found, format_args!("at most {MAX_KEY}"));
             }
         }
         if !self.bool_lists.is_empty() {
+            let path = a.path.field(args_slot.1);
             for (position, index) in args.iter().enumerate() {
                 if usize::try_from(index).is_ok_and(|index| self.bool_lists.get(index) == Some(&true)) {
                     let found = format_args!("values[{index}], an IntList that contains Bools");
-                    let path = path.field("args");
                     report.add(M_8, &path.item(position), args.offset(position), found, "an IntList of Ints");
                 }
             }
@@ -248,34 +225,33 @@ impl InstructionContext<'_> {
         if value.u8(evalue::val_type) == KernelType::Tensor.tag() { value.child(evalue::val) } else { None }
     }
 
-    fn move_call(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let from = self.value(I_12, a, move_call::move_from, "move_from", path, report);
-        let to = self.value(I_12, a, move_call::move_to, "move_to", path, report);
+    fn move_call(&self, a: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
+        let from = self.value(I_12, a, slot!(move_call::move_from), report);
+        let to = self.value(I_12, a, slot!(move_call::move_to), report);
         if let (Some((from, from_kind)), Some((to, to_kind))) = (from, to)
             && from_kind != to_kind
         {
             let (from_kind, to_kind) = (values::name(from_kind), values::name(to_kind));
             let found =
                 format_args!("a move from values[{from}] of kind {from_kind} to values[{to}] of kind {to_kind}");
-            report.add(I_25, path, a.at, found, "values of the same kind");
+            report.add(I_25, a.path, a.at, found, "values of the same kind");
         }
     }
 
-    fn jump(&self, a: Table<'_>, count: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    fn jump(&self, a: Node<'_, '_>, count: usize, report: &mut Reporter<'_, '_>) {
         // The kind of the condition depends on earlier instructions: `check::semantics` checks I-23.
-        self.value(I_11, a, jump_false_call::cond_value_index, "cond_value_index", path, report);
-        let destination = a.i32(jump_false_call::destination_instruction);
+        self.value(I_11, a, slot!(jump_false_call::cond_value_index), report);
+        let slot = slot!(jump_false_call::destination_instruction);
+        let destination = a.i32(slot.0);
         if !is_index(destination.into(), count + 1) {
-            let at = a.near(jump_false_call::destination_instruction);
-            let path = path.field("destination_instruction");
-            add!(report, I_24, &path, at, "instruction {destination}", "0 to {count}, the end of the chain");
+            let expected = format_args!("0 to {count}, the end of the chain");
+            report.field(I_24, a, slot, format_args!("instruction {destination}"), expected);
         }
     }
 
-    fn free(&self, a: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        let Some((index, kind)) = self.value(I_13, a, free_call::value_index, "value_index", path, report) else {
-            return;
-        };
+    fn free(&self, a: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
+        let slot = slot!(free_call::value_index);
+        let Some((index, kind)) = self.value(I_13, a, slot, report) else { return };
         let dynamism = self.tensor(index).map(|t| TensorShapeDynamism(t.i8(tensor::shape_dynamism)));
         let inputs_and_outputs = || {
             let lists = [execution_plan::inputs, execution_plan::outputs].map(|slot| self.plan.i32s(slot));
@@ -289,7 +265,6 @@ impl InstructionContext<'_> {
             Some(_) => format!("values[{index}], a tensor of bounded size"),
             None => format!("values[{index}] of kind {}", values::name(kind)),
         };
-        let expected = "an unbounded tensor that is neither input nor output";
-        report.add(I_26, &path.field("value_index"), a.near(free_call::value_index), found, expected);
+        report.field(I_26, a, slot, found, "an unbounded tensor that is neither input nor output");
     }
 }

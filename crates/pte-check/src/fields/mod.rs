@@ -12,9 +12,24 @@ mod segments;
 mod tensors;
 mod values;
 
+use super::RuleId;
+use super::path::{Node, Reporter};
+use pte_model::diagnostics::Counted;
+use pte_model::format::dim_order::is_permutation;
+use pte_model::format::flatbuffer::view::Vector;
+use pte_model::program::MAX_DIMENSIONS;
+
 /// Returns `true` if `index` is in `0..count`.
 fn is_index(index: i64, count: usize) -> bool {
     u64::try_from(index).is_ok_and(|index| index < count as u64)
+}
+
+/// Checks that `order` has each dimension of `sizes` once.
+fn check_dim_order(rule: RuleId, t: Node<'_, '_>, sizes: usize, order: Vector<'_, 1>, report: &mut Reporter<'_, '_>) {
+    if sizes > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes) {
+        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes, "size"));
+        report.add(rule, &t.path.field("dim_order"), order.at, found, "each dimension once, and at most 16");
+    }
 }
 
 /// Formats a list for a message, shortened if it is long.

@@ -2,7 +2,7 @@
 
 use super::super::finding::shown;
 use super::super::header::CheckedHeader;
-use super::super::path::{FirstByName, Reporter, add};
+use super::super::path::{FirstByName, LIST, Node, Reporter, add, slot};
 use super::flat_tensor::ExternalKeys;
 use super::is_index;
 use super::segments::ProgramData;
@@ -10,7 +10,6 @@ use super::tensors::{TensorContext, is_external};
 use super::values;
 use crate::RuleId::*;
 use pte_model::format::flatbuffer::view::{Table, Tables};
-use pte_model::format::path::Trail;
 use pte_model::format::program::{
     DEVICE_TYPE, KernelType, evalue, execution_plan, named_data, non_const_buffer_device, program, tensor,
 };
@@ -19,107 +18,76 @@ use pte_model::format::table::Union;
 
 /// Checks a program.
 pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
-    let Some(root) = Table::root(bytes) else { return };
-    let path = &Trail::ROOT;
-    let version = root.u32(program::version);
-    report.differs(P_1, path, ("version", root, program::version, version), PROGRAM_VERSION);
-    if let Some(segments) = root.tables(program::segments) {
-        super::segments::check(segments, header, &path.field("segments"), report);
-    }
+    let Some(root) = Node::root(bytes) else { return };
+    report.equals(P_1, root, slot!(program::version), Table::u32, PROGRAM_VERSION);
+    super::segments::check(root, slot!(program::segments), header, report);
     let data = ProgramData::new(root, header, report);
     check_named_data(root, external, report);
-    let list = path.field("execution_plan");
-    let Some(plans) = root.tables(program::execution_plan) else {
-        return report.missing(P_V1, path, "execution_plan", root.at, "a list of methods");
-    };
-    if plans.len() == 0 {
-        let at = root.near(program::execution_plan);
-        report.add(P_2, &list, at, "no methods", "at least one");
+    let list = slot!(program::execution_plan);
+    let plans = report.required(P_V1, root, list, Table::tables, "a list of methods");
+    if plans.is_some_and(|plans| plans.len() == 0) {
+        report.field(P_2, root, list, "no methods", "at least one");
     }
     let mut names = FirstByName::new();
-    for (index, plan) in plans.iter().enumerate() {
-        let path = list.item(index);
-        let name = ("name", &plan, execution_plan::name);
-        report.unique([P_4, P_3], &path, name, &mut names, ("method", index));
-        check_plan(plan, data, external, &path, report);
-    }
+    root.each(list, |index, plan| {
+        report.unique([P_4, P_3], plan, slot!(execution_plan::name), &mut names, ("method", index));
+        check_plan(plan, data, external, report);
+    });
 }
 
 /// Checks `named_data`.
-fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
-    let list = Trail::ROOT.field("named_data");
-    let Some(named) = root.tables(program::named_data) else { return };
+fn check_named_data(root: Node<'_, '_>, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
+    let list = slot!(program::named_data);
     let Some(segments) = root.tables(program::segments) else {
-        let at = root.near(program::named_data);
-        return report.add(P_N1, &list, at, "named_data without segments", "a list of segments");
+        if root.has(list.0) {
+            report.field(P_N1, root, list, "named_data without segments", "a list of segments");
+        }
+        return;
     };
     let mut names = FirstByName::new();
-    for (index, entry) in named.iter().enumerate() {
-        let path = list.item(index);
-        let key = ("key", &entry, named_data::key);
-        let key = report.unique([N_1, N_2], &path, key, &mut names, ("entry", index));
-        if let Some(other) = key.and_then(|key| external.entries.get(key)) {
-            let (key, file) = (shown(&entry, named_data::key), &external.files[other.file]);
-            let (at, found) = (entry.near(named_data::key), format_args!("duplicate key {key:?}, also in {file}"));
-            report.add(N_31, &path.field("key"), at, found, "each key in one file only");
+    root.each(list, |index, entry| {
+        let key = slot!(named_data::key);
+        let name = report.unique([N_1, N_2], entry, key, &mut names, ("entry", index));
+        if let Some(other) = name.and_then(|name| external.entries.get(name)) {
+            let (name, file) = (shown(&entry, named_data::key), &external.files[other.file]);
+            let found = format_args!("duplicate key {name:?}, also in {file}");
+            report.field(N_31, entry, key, found, "each key in one file only");
         }
-        let segment = entry.u32(named_data::segment_index);
-        if segment as usize >= segments.len() {
-            let at = entry.near(named_data::segment_index);
-            report.out_of_range(N_3, &path.field("segment_index"), at, "segment", segment, segments.len());
-        }
-    }
+        report.index(N_3, entry, slot!(named_data::segment_index), Table::u32, ("segment", segments.len()));
+    });
 }
 
-fn check_plan(
-    plan: Table<'_>,
-    data: ProgramData<'_>,
-    external: &ExternalKeys,
-    path: &Trail<'_>,
-    report: &mut Reporter<'_, '_>,
-) {
-    let lists = [
-        (execution_plan::non_const_buffer_sizes, "non_const_buffer_sizes"),
-        (execution_plan::inputs, "inputs"),
-        (execution_plan::outputs, "outputs"),
-    ];
-    for (slot, name) in lists.into_iter().filter(|(slot, _)| !plan.has(*slot)) {
-        report.missing_list(G_22, path, name, plan.near(slot));
-    }
-    let pools = plan.i64s(execution_plan::non_const_buffer_sizes);
+fn check_plan(plan: Node<'_, '_>, data: ProgramData<'_>, external: &ExternalKeys, report: &mut Reporter<'_, '_>) {
+    let sizes = slot!(execution_plan::non_const_buffer_sizes);
+    report.present(G_22, plan, &[sizes, slot!(execution_plan::inputs), slot!(execution_plan::outputs)], LIST);
+    let pools = plan.i64s(sizes.0);
     if let Some(pools) = pools {
-        let path = path.field("non_const_buffer_sizes");
+        let path = plan.path.field(sizes.1);
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
             report.add(G_23, &path.item(index), pools.offset(index), size as i64, "at least 0");
         }
     }
-    check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
-    let Some(values) = plan.tables(execution_plan::values) else {
-        return report.missing_list(M_1, path, "values", plan.at);
-    };
-    let context = TensorContext { data, external, pools };
-    let bool_lists = values::check(values, &context, &path.field("values"), report);
-    check_inputs_and_outputs(plan, &values, path, report);
-    let called = super::instructions::check(plan, values, &bool_lists, path, report);
-    match plan.tables(execution_plan::delegates) {
-        Some(delegates) => super::delegates::check(delegates, &called, &data, &path.field("delegates"), report),
-        None => report.missing_list(M_20, path, "delegates", plan.at),
-    }
+    check_devices(plan, pools.map_or(0, |pools| pools.len()), report);
+    let values = report.required(M_1, plan, slot!(execution_plan::values), Table::tables, LIST);
+    let Some(values) = values else { return };
+    let bool_lists = values::check(plan, &values, &TensorContext { data, external, pools }, report);
+    check_inputs_and_outputs(plan, &values, report);
+    let called = super::instructions::check(plan, values, &bool_lists, report);
+    report.present(M_20, plan, &[slot!(execution_plan::delegates)], LIST);
+    super::delegates::check(plan, &called, &data, report);
 }
 
-fn check_devices(plan: Table<'_>, pools: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let list = path.field("non_const_buffer_device");
-    let devices = plan.tables(execution_plan::non_const_buffer_device);
-    for (index, entry) in devices.iter().flat_map(|devices| devices.iter()).enumerate() {
+fn check_devices(plan: Node<'_, '_>, pools: usize, report: &mut Reporter<'_, '_>) {
+    plan.each(slot!(execution_plan::non_const_buffer_device), |_, entry| {
         let buffer = entry.i32(non_const_buffer_device::buffer_idx);
         let kind = entry.i8(non_const_buffer_device::device_type);
         let device = entry.i8(non_const_buffer_device::device_index);
         if buffer < 1 || !is_index(buffer.into(), pools) || DEVICE_TYPE.name_of(kind).is_none() || device < 0 {
             let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
             let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
-            report.add(G_24, &list.item(index), entry.at, found, expected);
+            report.add(G_24, entry.path, entry.at, found, expected);
         }
-    }
+    });
 }
 
 /// Returns `true` if a value is a constant tensor, which must not be written.
@@ -130,10 +98,9 @@ fn is_constant(values: &Tables<'_>, index: usize) -> bool {
     !t.has(tensor::allocation_info) && (external || t.u32(tensor::data_buffer_idx) > 0)
 }
 
-fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-    let lists = [(execution_plan::inputs, "inputs"), (execution_plan::outputs, "outputs")];
-    for (slot, name) in lists {
-        let path = path.field(name);
+fn check_inputs_and_outputs(plan: Node<'_, '_>, values: &Tables<'_>, report: &mut Reporter<'_, '_>) {
+    for (slot, name) in [slot!(execution_plan::inputs), slot!(execution_plan::outputs)] {
+        let path = plan.path.field(name);
         let Some(list) = plan.i32s(slot) else { continue };
         let mut seen = std::collections::HashSet::new();
         for (position, index) in list.iter().enumerate() {

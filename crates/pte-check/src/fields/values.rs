@@ -1,12 +1,13 @@
 //! Checks the values of a method: presence, kinds, and the items of lists (`M-`).
 
-use super::super::path::{Reporter, add};
+use super::super::path::{LIST, Node, Reporter, add, slot};
 use super::is_index;
 use super::tensors::TensorContext;
 use crate::RuleId::*;
 use pte_model::format::flatbuffer::view::{Table, Tables};
-use pte_model::format::path::Trail;
-use pte_model::format::program::{KernelType, evalue, int_list, optional_tensor_list, string, tensor_list};
+use pte_model::format::program::{
+    KernelType, bool_list, double_list, evalue, execution_plan, int_list, optional_tensor_list, string, tensor_list,
+};
 use pte_model::format::table::Union;
 
 /// Returns the kind of a value; `None` if the index is out of range or the tag is unknown.
@@ -21,62 +22,52 @@ pub fn name(kind: Option<KernelType>) -> &'static str {
 
 /// Checks all values. Returns the indices of the IntLists that contain Bools, which only delegates may read.
 pub fn check(
-    values: Tables<'_>,
+    plan: Node<'_, '_>,
+    values: &Tables<'_>,
     context: &TensorContext<'_, '_>,
-    path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) -> Vec<usize> {
     let mut bool_lists = Vec::new();
-    for (index, value) in values.iter().enumerate() {
-        let path = path.item(index);
+    plan.each(slot!(execution_plan::values), |index, value| {
         let tag = value.u8(evalue::val_type);
         let at = value.near(evalue::val_type);
         let kind = KernelType::of_tag(tag);
         if kind.is_none() && value.has(evalue::val) {
             let expected = format_args!("1 to {}", KernelType::MEMBERS.len());
-            report.add(M_13, &path, at, format_args!("val_type {tag}"), expected);
-            continue;
+            return report.add(M_13, value.path, at, format_args!("val_type {tag}"), expected);
         }
         if kind == Some(KernelType::Null) {
-            continue;
+            return;
         }
         let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
-            add!(report, M_2, &path, at, "val_type {tag} without val", "a value");
-            continue;
+            return add!(report, M_2, value.path, at, "val_type {tag} without val", "a value");
         };
+        let child = value.at(child, value.path);
         match kind {
-            KernelType::Tensor => context.check(child, &path, report),
-            KernelType::String => {
-                if !child.has(string::string_val) {
-                    report.missing(M_5, &path, "string_val", child.at, "a string (may be empty)");
-                }
-            }
-            KernelType::DoubleList | KernelType::BoolList => {
-                if !child.has(0) {
-                    report.missing_list(M_6, &path, "items", child.at);
-                }
-            }
+            KernelType::Tensor => context.check(child, report),
+            KernelType::String => report.present(M_5, child, &[slot!(string::string_val)], "a string (may be empty)"),
+            KernelType::DoubleList => report.present(M_6, child, &[slot!(double_list::items)], LIST),
+            KernelType::BoolList => report.present(M_6, child, &[slot!(bool_list::items)], LIST),
             KernelType::IntList => {
-                if int_list(&values, child, index, &path, report) {
+                if int_list(values, child, index, report) {
                     bool_lists.push(index);
                 }
             }
-            KernelType::TensorList => check_tensor_list(&values, child, index, false, &path, report),
-            KernelType::OptionalTensorList => check_tensor_list(&values, child, index, true, &path, report),
+            KernelType::TensorList => check_tensor_list(values, child, index, false, report),
+            KernelType::OptionalTensorList => check_tensor_list(values, child, index, true, report),
             // No further constraints.
             KernelType::Null | KernelType::Int | KernelType::Bool | KernelType::Double => {}
         }
-    }
+    });
     bool_lists
 }
 
 /// Checks an IntList, whose items are indices of values. Returns `true` if it contains a Bool.
-fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
-    let path = path.field("items");
-    let Some(items) = list.i64s(int_list::items) else {
-        report.add(M_7, &path, list.at, "no items", "a list of indices of values");
-        return false;
-    };
+fn int_list(values: &Tables<'_>, list: Node<'_, '_>, own: usize, report: &mut Reporter<'_, '_>) -> bool {
+    let items = slot!(int_list::items);
+    let path = list.path.field(items.1);
+    let items = report.required(M_7, list, items, Table::i64s, "a list of indices of values");
+    let Some(items) = items else { return false };
     let mut bool_lists = false;
     // A negative item is larger than any index after its conversion to unsigned.
     for (position, item) in items.iter().enumerate() {
@@ -104,20 +95,18 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
 /// Checks a TensorList or, if `optional`, an OptionalTensorList.
 fn check_tensor_list(
     values: &Tables<'_>,
-    list: Table<'_>,
+    list: Node<'_, '_>,
     own: usize,
     optional: bool,
-    path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) {
     let (rule, slot) = match optional {
-        true => (M_11, optional_tensor_list::items),
-        false => (M_9, tensor_list::items),
+        true => (M_11, slot!(optional_tensor_list::items)),
+        false => (M_9, slot!(tensor_list::items)),
     };
-    let path = path.field("items");
-    let Some(items) = list.i32s(slot) else {
-        return report.add(rule, &path, list.at, "no items", "a list of indices of tensors");
-    };
+    let path = list.path.field(slot.1);
+    let items = report.required(rule, list, slot, Table::i32s, "a list of indices of tensors");
+    let Some(items) = items else { return };
     for (position, item) in items.iter().enumerate() {
         if optional && item == -1 {
             continue;
