@@ -41,7 +41,7 @@ struct Passes(Vec<OptimizePass>);
 fn passes(text: &str) -> Result<Passes, String> {
     let pass = |word: &str| {
         let found = OptimizePass::ALL.into_iter().find(|pass| pass.word() == word);
-        let known = OptimizePass::ALL.map(OptimizePass::word).join(", ");
+        let known = OptimizePass::WORDS.join(", ");
         found.ok_or_else(|| format!("unknown pass `{word}`, expected {known}"))
     };
     text.split(',').map(|word| pass(word.trim())).collect::<Result<_, _>>().map(Passes)

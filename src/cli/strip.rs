@@ -30,7 +30,7 @@ struct Kinds(Vec<StripKind>);
 
 impl Kinds {
     fn parse(text: &str) -> Result<Kinds, String> {
-        let known = StripKind::ALL.map(StripKind::word).join(", ");
+        let known = StripKind::WORDS.join(", ");
         let kind = |word: &str| {
             StripKind::parse(word.trim()).ok_or_else(|| format!("unknown part `{word}`; expected some of {known}"))
         };

@@ -197,7 +197,7 @@ macro_rules! grammar {
                 sizes ("non_const_buffer_sizes"): INTS => Option<Vec<i64>>: "a size in bytes", "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
                 devices ("non_const_buffer_device"): List(&Form::Shape(&BUFFER_DEVICE)) => Option<Vec<ParsedBufferDevice>>: "a list of {buffer_idx, device}", "Devices of the planned buffers; computed.";
                 alignment: Alignment => Option<u64> as memory_alignment, "Offsets are multiples of this, 16 at least.";
-                planner: OneOf(PLANNERS) => MemoryPlanner, "greedy; naive: no tensors share memory; greedy_no_overlap: at one time, each object of memory has one tensor; minimal: the smallest pools that a search finds.";
+                planner: OneOf(MemoryPlanner::WORDS) => MemoryPlanner, "greedy; naive: no tensors share memory; greedy_no_overlap: at one time, each object of memory has one tensor; minimal: the smallest pools that a search finds.";
                 padding: Size => Option<u64> as size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of shared state, else 0.";
                 reserved: List(&Size) => Vec<u64> as sizes: "a list of sizes", "Bytes left free at the start of each buffer, from buffer 1.";
                 shared_order: UInt => Option<u32>: "a number", "Position of the method when the state that methods share is placed; that in the file.";

@@ -170,9 +170,6 @@ use pte_model::program::instruction::INSTRUCTION_ROWS;
 use pte_xnnpack::model::UNKNOWN_WORD;
 use pte_xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 
-/// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
-const PLANNERS: &[&str] = &array!([""; MemoryPlanner::ALL.len()] index => MemoryPlanner::ALL[index].word());
-
 /// Words for the memory of a tensor.
 pub const MEMORY_PLACEMENT_WORDS: &[&str] = &["auto", "none"];
 
@@ -387,7 +384,7 @@ mod tests {
     #[test]
     fn operations_have_the_keys_of_their_tables() {
         for operation in Operation::ALL {
-            let (shape, table) = (shape_of(*operation), operation.table());
+            let (shape, table) = (shape_of(operation), operation.table());
             let keys: Vec<&str> = shape.keys.iter().map(|key| key.name).collect();
             let expected: Vec<&str> = (0..table.fields.len()).map(|slot| field_key(table, slot)).collect();
             assert_eq!(keys, expected, "{}", operation.word());

@@ -5,6 +5,7 @@
 
 use pte_model::format::exporter::Exporter;
 use pte_model::format::serializer::Serializer;
+use pte_model::format::words::words;
 use pte_yaml::bytes::parse_bytes;
 
 /// Splitting of a `.ptd` into several files.
@@ -69,24 +70,28 @@ pub enum HeaderMode {
     Length(u32),
 }
 
-/// Storage of equal strings in a FlatBuffer. Neither serializer of ExecuTorch shares them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Strings {
-    /// Each string is stored separately.
-    Separate,
-    /// Equal strings are stored once.
-    Shared,
+words! {
+    /// Storage of equal strings in a FlatBuffer. Neither serializer of ExecuTorch shares them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Strings {
+        /// Each string is stored separately.
+        Separate "separate",
+        /// Equal strings are stored once.
+        Shared "shared",
+    }
 }
 
-/// Storage of constants or of the payloads of delegates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Storage {
-    /// In segments after the FlatBuffer.
-    Segment,
-    /// Inside the FlatBuffer, for old loaders.
-    Inline,
+words! {
+    /// Storage of constants or of the payloads of delegates.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Storage {
+        /// In segments after the FlatBuffer.
+        Segment "segment",
+        /// Inside the FlatBuffer, for old loaders.
+        Inline "inline",
+    }
 }
 
 /// Values that an option takes.
@@ -208,20 +213,17 @@ impl OptionType for HeaderMode {
     }
 }
 
-/// A type whose variants are the words of its options, in their order.
-macro_rules! words {
-    ($( $type:ident $words:ident { $( $variant:ident $word:literal ),* } )*) => {$(
-        const $words: &[&str] = &[$( $word ),*];
-
+/// Implements [`OptionType`] for types whose variants are the words of their options.
+macro_rules! word_options {
+    ($($type:ident)*) => {$(
         impl OptionType for $type {
             fn value(&self) -> Option<OptionValue> {
                 Some(OptionValue::Word(*self as usize))
             }
 
             fn of(value: OptionValue) -> $type {
-                let all = [$( $type::$variant ),*];
                 match value {
-                    OptionValue::Word(word) => all[word],
+                    OptionValue::Word(word) => $type::ALL[word],
                     OptionValue::Bytes(_) => unreachable!("options of this type have words only"),
                 }
             }
@@ -229,23 +231,12 @@ macro_rules! words {
     )*};
 }
 
-words! {
-    Serializer SERIALIZERS { Exir "exir", Flatc "flatc", ExirSharedVtables "exir-shared-vtables" }
-    Strings STRINGS { Separate "separate", Shared "shared" }
-    Storage STORAGES { Segment "segment", Inline "inline" }
-}
+word_options! { Serializer Strings Storage }
 
-/// The type of an option in [`LayoutOptions`], if it is not that of [`LayoutConfig`].
-macro_rules! option_type {
-    ($type:ty) => {
-        $type
-    };
-    ($type:ty, $option:ty) => {
-        $option
-    };
-}
-
+/// Declares the options. The type after `as` is the one in [`LayoutOptions`], if it is not that of [`LayoutConfig`].
 macro_rules! options {
+    (@ $type:ty) => { $type };
+    (@ $type:ty, $option:ty) => { $option };
     ($( $name:ident : $type:ty $( as $option:ty )? = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
         /// Layout of the files. The defaults are those of the exporter.
         ///
@@ -304,7 +295,7 @@ macro_rules! options {
         pub struct LayoutOptions {
             $(
                 #[doc = concat!($doc, "; default: ", $default, ".")]
-                pub $name: Option<option_type!($type $(, $option)?)>,
+                pub $name: Option<options!(@ $type $(, $option)?)>,
             )*
         }
 
@@ -335,21 +326,21 @@ options! {
         "Payloads of delegates start at multiples of this inside the FlatBuffer";
     base_alignment: Option<u64> as Alignment = None, "what aligns every segment in the file", OptionKind::Alignment,
         "The first segment starts at a multiple of this in the file";
-    builder: Serializer = Serializer::Exir, "exir", OptionKind::Words(SERIALIZERS),
+    builder: Serializer = Serializer::Exir, "exir", OptionKind::Words(Serializer::WORDS),
         "Serializer whose order the program's FlatBuffer has";
-    ptd_builder: Serializer = Serializer::Flatc, "flatc", OptionKind::Words(SERIALIZERS),
+    ptd_builder: Serializer = Serializer::Flatc, "flatc", OptionKind::Words(Serializer::WORDS),
         "Serializer whose order the FlatBuffers of the .ptd files have";
-    bpte_builder: Option<Serializer> as Serializer = None, "the program's", OptionKind::Words(SERIALIZERS),
+    bpte_builder: Option<Serializer> as Serializer = None, "the program's", OptionKind::Words(Serializer::WORDS),
         "Serializer whose order the FlatBuffer of the .bpte has";
     header: HeaderMode = HeaderMode::Auto, "auto: 32 if there are segments, 24 for a runtime before 1.0", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
         "Length of the extended header in bytes";
     header_size: Option<u64> as u64 = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
         "Bytes of the extended header with its padding";
-    strings: Strings = Strings::Separate, "separate", OptionKind::Words(STRINGS),
+    strings: Strings = Strings::Separate, "separate", OptionKind::Words(Strings::WORDS),
         "Whether equal strings of the program's FlatBuffer are stored once";
-    constants: Storage = Storage::Segment, "segment", OptionKind::Words(STORAGES),
+    constants: Storage = Storage::Segment, "segment", OptionKind::Words(Storage::WORDS),
         "Storage of constants";
-    delegates: Storage = Storage::Segment, "segment", OptionKind::Words(STORAGES),
+    delegates: Storage = Storage::Segment, "segment", OptionKind::Words(Storage::WORDS),
         "Storage of the payloads of delegates";
 }
 

@@ -170,7 +170,7 @@ fn mutate(graph: &mut Tree, random: &mut Random) -> String {
             let at = random.below(nodes.len());
             let (tag, union) = (nodes[at].slot("xnode_union_type"), nodes[at].slot("xnode_union"));
             let Item::Table(member) = &mut nodes[at].fields[union] else { return "nothing".to_owned() };
-            let operation = random.pick(Operation::ALL);
+            let operation = random.pick(&Operation::ALL);
             if random.below(8) != 0 && !std::ptr::eq(operation.table(), member.schema) {
                 let alike = Operation::ALL.iter().filter(|other| std::ptr::eq(other.table(), member.schema));
                 let alike: Vec<Operation> = alike.copied().collect();

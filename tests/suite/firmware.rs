@@ -60,7 +60,7 @@ fn the_files_are_those_of_the_snapshots() {
     let folder = programs();
     for program in ["linear", "mixed"] {
         for platform in FirmwarePlatform::ALL {
-            let done = generate(&folder, program, *platform);
+            let done = generate(&folder, program, platform);
             let name = format!("firmware/{program}/{}", platform.name());
             let messages = done.stderr.replace('\\', "/");
             snapshot::check(&format!("{name}/messages.log"), &messages);

@@ -11,59 +11,42 @@ use std::sync::LazyLock;
 
 use serde::{Serialize, Serializer};
 
-/// Severity of the violation of a rule, from the most to the least severe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum RuleSeverity {
-    /// The bytes cannot be read.
-    Malformed,
-    /// The runtime rejects the file, aborts, or has undefined behaviour.
-    Invalid,
-    /// Valid, but probably a mistake.
-    Suspicious,
-    /// Information.
-    Note,
+use pte_model::format::words::words;
+
+words! {
+    /// Severity of the violation of a rule, from the most to the least severe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    pub enum RuleSeverity {
+        /// The bytes cannot be read.
+        Malformed "malformed",
+        /// The runtime rejects the file, aborts, or has undefined behaviour.
+        Invalid "invalid",
+        /// Valid, but probably a mistake.
+        Suspicious "suspicious",
+        /// Information.
+        Note "note",
+    } Display;
 }
 
-impl fmt::Display for RuleSeverity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RuleSeverity::Malformed => "malformed",
-            RuleSeverity::Invalid => "invalid",
-            RuleSeverity::Suspicious => "suspicious",
-            RuleSeverity::Note => "note",
-        })
-    }
-}
-
-/// Runtime that a file is validated for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Profile {
-    /// All builds on a 64-bit machine: a file must be valid for each.
-    #[default]
-    Strict,
-    /// Portable kernels on a 64-bit machine.
-    Portable,
-    /// Build with ATen tensors.
-    Aten,
-    /// Portable kernels on a 32-bit machine.
-    Bits32,
-    /// Build that reads files of old releases: no or short header, inline constants.
-    Legacy,
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Profile::Strict => "strict",
-            Profile::Portable => "portable",
-            Profile::Aten => "aten",
-            Profile::Bits32 => "32-bit",
-            Profile::Legacy => "legacy",
-        })
-    }
+words! {
+    /// Runtime that a file is validated for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[non_exhaustive]
+    pub enum Profile {
+        /// All builds on a 64-bit machine: a file must be valid for each.
+        #[default]
+        Strict "strict",
+        /// Portable kernels on a 64-bit machine.
+        Portable "portable",
+        /// Build with ATen tensors.
+        Aten "aten",
+        /// Portable kernels on a 32-bit machine.
+        Bits32 "32-bit",
+        /// Build that reads files of old releases: no or short header, inline constants.
+        Legacy "legacy",
+    } Display;
 }
 
 impl RuleId {
@@ -163,17 +146,13 @@ impl Rule {
         let (rest, example) = rest.trim_end().strip_suffix('.')?.split_once(".\n- Example: ")?;
         let (rest, runtime) = rest.split_once(".\n- The runtime: ")?;
         let (severity, profiles) = rest.split_once(".\n- Profiles: ").unwrap_or((rest, ""));
-        let severities = [RuleSeverity::Malformed, RuleSeverity::Invalid, RuleSeverity::Suspicious, RuleSeverity::Note];
-        let severity = severities.into_iter().find(|one| one.to_string() == severity)?;
+        let severity = RuleSeverity::ALL.into_iter().find(|one| one.to_string() == severity)?;
         let names: Vec<&str> = profiles.split(", ").collect();
         let listed = |profile: &Profile| profiles.is_empty() || names.contains(&&*profile.to_string());
-        let profiles = ALL.iter().copied().filter(listed).collect();
+        let profiles = Profile::ALL.into_iter().filter(listed).collect();
         Some(Rule { id, name, severity, profiles, title, why, runtime, example })
     }
 }
-
-/// All profiles.
-pub const ALL: &[Profile] = &[Profile::Strict, Profile::Portable, Profile::Aten, Profile::Bits32, Profile::Legacy];
 
 /// Declares the ids of the rules, in the order of the sections of rules.md.
 macro_rules! ids {

@@ -7,34 +7,17 @@ use serde::{Serialize, Serializer};
 use pte_model::diagnostics::clipped;
 use pte_model::diagnostics::text::named_path;
 use pte_model::format::ScalarType;
+use pte_model::format::words::words;
 
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Declares an enum from rows `Variant "name"`.
-macro_rules! words {
-    ($(#[$docs:meta])* pub enum $enum:ident { $( $(#[$doc:meta])* $variant:ident $name:literal, )* }) => {
-        $(#[$docs])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        pub enum $enum {
-            $( $(#[$doc])* #[serde(rename = $name)] $variant ),*
-        }
-
-        impl $enum {
-            /// Returns the name in JSON.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $( $enum::$variant => $name ),*
-                }
-            }
-        }
-    };
-}
-
 words! {
     /// Area of a [`Difference`]. Its name is also the value of `--only`.
     #[non_exhaustive]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
     pub enum DiffArea {
         /// Computation, without the bytes of data: methods, inputs, outputs, values, instructions, operators,
         /// delegates.
@@ -43,11 +26,14 @@ words! {
         Layout "layout",
         /// Bytes of constants, of initial states, of named data, of `.ptd` files and of tests.
         Data "data",
-    }
+    } fn name;
 }
 
 words! {
     /// Kind of a [`Difference`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
     pub enum DiffKind {
         /// Only the right one has it.
         Added "added",
@@ -57,12 +43,7 @@ words! {
         Changed "changed",
         /// Both have it, with the same content at a different place.
         Moved "moved",
-    }
-}
-
-impl DiffArea {
-    /// All areas.
-    pub const ALL: [DiffArea; 3] = [DiffArea::Meaning, DiffArea::Layout, DiffArea::Data];
+    } fn name;
 }
 
 impl DiffKind {
@@ -78,6 +59,9 @@ impl DiffKind {
 
 words! {
     /// Kind of element that a [`Difference`] is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
     #[non_exhaustive]
     pub enum DiffTopic {
         /// A method that was added, removed or changed.
@@ -103,14 +87,17 @@ words! {
         /// A constant or an initial state of a method.
         Constant "constant",
         /// An entry of `named_data`.
+        #[serde(rename = "named data")]
         NamedData "named data",
         /// A key of a `.ptd` or of a `.safetensors`.
+        #[serde(rename = "external data")]
         ExternalData "external data",
         /// A test of a `.bpte`.
         Test "test",
         /// A part of a newer schema: a field, or a member of a union.
+        #[serde(rename = "newer schema")]
         Newer "newer schema",
-    }
+    } fn name;
 }
 
 /// One of the two sides of a [`Difference`].

@@ -1,6 +1,7 @@
 //! Groups the events of a block by the executed instructions.
 
 use super::dump::{DebugEvent, Event, InstructionIndex, ProfileEvent, Run, TracedValue};
+use pte_model::format::words::words;
 
 /// Start and end in ticks of the platform's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,38 +20,26 @@ impl Span {
     }
 }
 
-/// Kind of an executed instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CallKind {
-    /// Call of a kernel.
-    Operator,
-    /// Call of a delegate.
-    Delegate,
-    /// Conditional jump.
-    Jump,
-    /// Move of a value.
-    Move,
-    /// Release of memory.
-    Free,
+words! {
+    /// Kind of an executed instruction.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CallKind {
+        /// Call of a kernel.
+        Operator "OPERATOR_CALL",
+        /// Call of a delegate.
+        Delegate "DELEGATE_CALL",
+        /// Conditional jump.
+        Jump "JF_CALL",
+        /// Move of a value.
+        Move "MOVE_CALL",
+        /// Release of memory.
+        Free "FREE_CALL",
+    } fn name;
 }
 
 impl CallKind {
-    /// Kinds with the names of their events.
-    const NAMES: [(CallKind, &'static str); 5] = [
-        (CallKind::Operator, "OPERATOR_CALL"),
-        (CallKind::Delegate, "DELEGATE_CALL"),
-        (CallKind::Jump, "JF_CALL"),
-        (CallKind::Move, "MOVE_CALL"),
-        (CallKind::Free, "FREE_CALL"),
-    ];
-
     fn of(name: &str) -> Option<CallKind> {
-        CallKind::NAMES.into_iter().find(|(_, known)| *known == name).map(|(kind, _)| kind)
-    }
-
-    /// Name of the runtime's event.
-    pub fn name(self) -> &'static str {
-        CallKind::NAMES.into_iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+        CallKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -9,47 +9,36 @@ use serde::Serialize;
 use crate::annotate::leaves::{self, Leaf};
 use pte_model::data::Origin;
 use pte_model::format::Format;
+use pte_model::format::words::words;
 
 /// Version of the serialised form.
 const VERSION: u32 = 2;
 
-/// Property by which a level of the tree divides the bytes.
-///
-/// ```
-/// use pte_inspect::size::SizeDimension;
-///
-/// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum SizeDimension {
-    /// Part of the file: header, FlatBuffer, a segment, padding.
-    Segment,
-    /// Method.
-    Method,
-    /// Table of the schema, or kind of the data.
-    Kind,
-    /// Value, instruction, delegate or key.
-    Tensor,
+words! {
+    /// Property by which a level of the tree divides the bytes.
+    ///
+    /// ```
+    /// use pte_inspect::size::SizeDimension;
+    ///
+    /// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "lowercase")]
+    #[non_exhaustive]
+    pub enum SizeDimension {
+        /// Part of the file: header, FlatBuffer, a segment, padding.
+        Segment "segment",
+        /// Method.
+        Method "method",
+        /// Table of the schema, or kind of the data.
+        Kind "kind",
+        /// Value, instruction, delegate or key.
+        Tensor "tensor",
+    } fn name;
 }
 
 impl SizeDimension {
-    /// All dimensions.
-    pub const ALL: [SizeDimension; 4] =
-        [SizeDimension::Segment, SizeDimension::Method, SizeDimension::Kind, SizeDimension::Tensor];
-
-    /// Returns the name that `-d` takes and JSON has.
-    pub fn name(self) -> &'static str {
-        match self {
-            SizeDimension::Segment => "segment",
-            SizeDimension::Method => "method",
-            SizeDimension::Kind => "kind",
-            SizeDimension::Tensor => "tensor",
-        }
-    }
-
     fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> &'l str {
         match self {
             SizeDimension::Segment => leaf.segment,

@@ -1,6 +1,7 @@
 //! The figures of the memory of a program by name: for limits, of one program or of the difference between two.
 
 use super::memory::{MethodFootprint, ProgramMemory};
+use pte_model::format::words::words;
 
 /// Number of bytes of a [`MemoryFigure`].
 ///
@@ -39,21 +40,15 @@ impl MemoryAmount {
 /// Declares [`MemoryFigure`] from rows: variant, name, noun, amount in a method and in a program.
 macro_rules! figures {
     ($($(#[$doc:meta])* $variant:ident $name:literal $noun:literal $of_method:expr, $of_program:expr;)*) => {
-        /// A figure of the memory of a program. Those of a program with several methods are for all of them at once,
-        /// unless their descriptions say otherwise.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum MemoryFigure { $($(#[$doc])* $variant,)* }
+        words! {
+            /// A figure of the memory of a program. Those of a program with several methods are for all of them at
+            /// once, unless their descriptions say otherwise.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            #[non_exhaustive]
+            pub enum MemoryFigure { $($(#[$doc])* $variant $name,)* } fn name;
+        }
 
         impl MemoryFigure {
-            /// All figures.
-            pub const ALL: &[MemoryFigure] = &[$(MemoryFigure::$variant,)*];
-
-            /// Returns the name in limits.
-            pub fn name(self) -> &'static str {
-                match self { $(MemoryFigure::$variant => $name,)* }
-            }
-
             /// Returns the noun for the figure, for messages.
             pub fn noun(self) -> &'static str {
                 match self { $(MemoryFigure::$variant => $noun,)* }

@@ -8,28 +8,31 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use pte_model::format::words::words;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// Base type of an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Base {
-    /// `Tensor`
-    Tensor,
-    /// `Scalar`: int, float or bool.
-    Scalar,
-    /// `int` or `SymInt`
-    Int,
-    /// `float`
-    Float,
-    /// `bool`
-    Bool,
-    /// `str`
-    Str,
-    /// `ScalarType`, an Int on the stack.
-    Dtype,
-    /// `MemoryFormat`, an Int on the stack.
-    MemoryFormat,
+words! {
+    /// Base type of an argument.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Base {
+        /// `Tensor`
+        Tensor "Tensor",
+        /// `Scalar`: int, float or bool.
+        Scalar "Scalar",
+        /// `int` or `SymInt`
+        Int "int",
+        /// `float`
+        Float "float",
+        /// `bool`
+        Bool "bool",
+        /// `str`
+        Str "str",
+        /// `ScalarType`, an Int on the stack.
+        Dtype "ScalarType",
+        /// `MemoryFormat`, an Int on the stack.
+        MemoryFormat "MemoryFormat",
+    } Display;
 }
 
 /// Type of an argument: a [`Base`], or a list of it; see [`OperatorSet`](crate::OperatorSet).
@@ -209,21 +212,6 @@ fn base(letter: &str) -> Option<Base> {
         "m" => Base::MemoryFormat,
         _ => return None,
     })
-}
-
-impl fmt::Display for Base {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Base::Tensor => "Tensor",
-            Base::Scalar => "Scalar",
-            Base::Int => "int",
-            Base::Float => "float",
-            Base::Bool => "bool",
-            Base::Str => "str",
-            Base::Dtype => "ScalarType",
-            Base::MemoryFormat => "MemoryFormat",
-        })
-    }
 }
 
 impl fmt::Display for ArgKind {

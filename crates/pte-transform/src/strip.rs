@@ -4,9 +4,9 @@
 //! The caller measures the bytes that each kind saves, because they depend on the layout of the file.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use pte_model::data::{Blob, BlobId};
+use pte_model::format::words::words;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{EValue, ExtraTensorInfo, Memory, Program};
 use pte_xnnpack::{decode, encode};
@@ -14,47 +14,34 @@ use serde::Serialize;
 
 use crate::prune::{drop_blobs, prune};
 
-/// A kind of information that [`strip`] removes.
-///
-/// ```
-/// use pte_transform::strip::StripKind;
-///
-/// assert_eq!(StripKind::ALL.map(StripKind::word), ["traces", "names", "handles", "tests", "unused"]);
-/// assert_eq!(StripKind::parse("names"), Some(StripKind::Names));
-/// assert_eq!(StripKind::Handles.noun(), "debug handle");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StripKind {
-    /// Stack traces of instructions.
-    Traces,
-    /// Fully qualified names of constants in the program. State and data in a `.ptd` are found by their names, which
-    /// are kept.
-    Names,
-    /// Numbers of the exporter's nodes in XNNPACK graphs, by which a profiler names operations.
-    Handles,
-    /// Test cases.
-    Tests,
-    /// Instructions without effect, unreferenced values, operators and delegates, as `--prune` removes them.
-    Unused,
+words! {
+    /// A kind of information that [`strip`] removes.
+    ///
+    /// ```
+    /// use pte_transform::strip::StripKind;
+    ///
+    /// assert_eq!(StripKind::ALL.map(StripKind::word), ["traces", "names", "handles", "tests", "unused"]);
+    /// assert_eq!(StripKind::parse("names"), Some(StripKind::Names));
+    /// assert_eq!(StripKind::Handles.noun(), "debug handle");
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum StripKind {
+        /// Stack traces of instructions.
+        Traces "traces",
+        /// Fully qualified names of constants in the program. State and data in a `.ptd` are found by their names,
+        /// which are kept.
+        Names "names",
+        /// Numbers of the exporter's nodes in XNNPACK graphs, by which a profiler names operations.
+        Handles "handles",
+        /// Test cases.
+        Tests "tests",
+        /// Instructions without effect, unreferenced values, operators and delegates, as `--prune` removes them.
+        Unused "unused",
+    } fn word; Display;
 }
 
 impl StripKind {
-    /// All kinds, in the order in which they are removed.
-    pub const ALL: [StripKind; 5] =
-        [StripKind::Traces, StripKind::Names, StripKind::Handles, StripKind::Tests, StripKind::Unused];
-
-    /// Returns the word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            StripKind::Traces => "traces",
-            StripKind::Names => "names",
-            StripKind::Handles => "handles",
-            StripKind::Tests => "tests",
-            StripKind::Unused => "unused",
-        }
-    }
-
     /// Returns the kind of a word.
     pub fn parse(word: &str) -> Option<StripKind> {
         StripKind::ALL.into_iter().find(|kind| kind.word() == word)
@@ -69,12 +56,6 @@ impl StripKind {
             StripKind::Tests => "test",
             StripKind::Unused => "unused part",
         }
-    }
-}
-
-impl fmt::Display for StripKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
     }
 }
 

@@ -7,6 +7,7 @@ use pte_model::format::Kind::{
     self, AlignedBytes, Float, Floats, Int, Short, Table, Tables, Text, UInt, UInts, ULong, UShorts, UnionTag,
 };
 use pte_model::format::table::{Union, tables};
+use pte_model::format::words::words;
 use pte_model::format::{ScalarType, TableSchema};
 
 /// Bytes 4..8 of a payload with a [header](pte_payload::header).
@@ -226,25 +227,15 @@ pub enum Family {
 /// Declares the members of the union `XNodeUnion`, from tag 1.
 macro_rules! operations {
     ($( $name:ident $word:literal: $table:ident $family:ident, )*) => {
-        /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        // The names are those of the schema.
-        #[allow(missing_docs, clippy::upper_case_acronyms)]
-        pub enum Operation {
-            $( $name ),*
+        words! {
+            /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            // The names are those of the schema.
+            #[allow(missing_docs, clippy::upper_case_acronyms)]
+            pub enum Operation { $( $name $word ),* } fn word;
         }
 
         impl Operation {
-            /// All operations, in the order of their tags.
-            pub const ALL: &'static [Operation] = &[$( Operation::$name ),*];
-
-            /// Name of the operation in snake case.
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $( Operation::$name => $word ),*
-                }
-            }
-
             /// Returns what the operation computes.
             pub const fn family(self) -> Family {
                 match self {

@@ -9,36 +9,25 @@ use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
+use pte_model::format::words::words;
 use pte_model::program::{ExecutionPlan, MemoryPlan, MemoryPlanner, Program};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
 use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
 
-/// Kind of changes that [`Resolved::optimize`] makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub enum OptimizePass {
-    /// Calls on constants become constants.
-    Folding,
-    /// Copies that change nothing, repeated calls, and what has no effect, are removed.
-    Identity,
-    /// Order of the instructions, results in the memory of arguments, and the planner of the memory.
-    Memory,
-}
-
-impl OptimizePass {
-    /// All passes, in the order in which they run.
-    pub const ALL: [OptimizePass; 3] = [OptimizePass::Folding, OptimizePass::Identity, OptimizePass::Memory];
-
-    /// Returns the word for the pass on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            OptimizePass::Folding => "folding",
-            OptimizePass::Identity => "identity",
-            OptimizePass::Memory => "memory",
-        }
-    }
+words! {
+    /// Kind of changes that [`Resolved::optimize`] makes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[non_exhaustive]
+    pub enum OptimizePass {
+        /// Calls on constants become constants.
+        Folding "folding",
+        /// Copies that change nothing, repeated calls, and what has no effect, are removed.
+        Identity "identity",
+        /// Order of the instructions, results in the memory of arguments, and the planner of the memory.
+        Memory "memory",
+    } fn word;
 }
 
 /// Options of [`Resolved::optimize`].

@@ -35,30 +35,23 @@ use crate::embed::Section;
 use crate::operator_name::{is_selectable, not_selectable};
 use pte_memory::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
+use pte_model::format::words::words;
 
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
 macro_rules! platforms {
     ($( $(#[doc = $documentation:literal])+ $variant:ident $name:literal $module:ident ),* $(,)?) => {
-        /// Build system, and the runner of ExecuTorch whose pools are computed.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "lowercase")]
-        #[non_exhaustive]
-        pub enum FirmwarePlatform {
-            $( $(#[doc = $documentation])+ $variant ),*
+        words! {
+            /// Build system, and the runner of ExecuTorch whose pools are computed.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+            #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+            #[serde(rename_all = "lowercase")]
+            #[non_exhaustive]
+            pub enum FirmwarePlatform { $( $(#[doc = $documentation])+ $variant $name ),* } fn name;
         }
 
         impl FirmwarePlatform {
-            /// All platforms.
-            pub const ALL: &'static [FirmwarePlatform] = &[$( FirmwarePlatform::$variant ),*];
-
-            /// Returns the name, such as `zephyr`.
-            pub fn name(self) -> &'static str {
-                match self { $( FirmwarePlatform::$variant => $name ),* }
-            }
-
             /// Returns the description.
             #[doc(hidden)]
             pub fn doc(self) -> &'static str {

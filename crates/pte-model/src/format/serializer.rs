@@ -1,6 +1,8 @@
 //! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they
 //! differ. A release whose serializer differs is a row here.
 
+use crate::format::words::words;
+
 /// Release of ExecuTorch whose files are written by default.
 ///
 /// ```
@@ -14,16 +16,18 @@ pub const PROGRAM_VERSION: u32 = 0;
 /// Schema version of a `.bpte`, independent of that of its program.
 pub const BUNDLED_PROGRAM_VERSION: u32 = 2;
 
-/// The upstream FlatBuffer writer whose order and encoding are reproduced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Serializer {
-    /// Python's object API: `.pte` since ExecuTorch 1.2.
-    Exir,
-    /// flatc from JSON: `.ptd`, and `.pte` before ExecuTorch 1.2.
-    Flatc,
-    /// Python's object API with a `flatbuffers` package before 25.12.19.
-    ExirSharedVtables,
+words! {
+    /// The upstream FlatBuffer writer whose order and encoding are reproduced.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Serializer {
+        /// Python's object API: `.pte` since ExecuTorch 1.2.
+        Exir "exir",
+        /// flatc from JSON: `.ptd`, and `.pte` before ExecuTorch 1.2.
+        Flatc "flatc",
+        /// Python's object API with a `flatbuffers` package before 25.12.19.
+        ExirSharedVtables "exir-shared-vtables",
+    }
 }
 
 /// Choices of a serializer.
@@ -101,10 +105,6 @@ static FLATC: SerializerFacts = SerializerFacts {
 static EXIR_SHARED_VTABLES: SerializerFacts = SerializerFacts { vtables: VtableSharing::SameFields, ..EXIR };
 
 impl Serializer {
-    /// All serializers.
-    #[doc(hidden)]
-    pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
-
     /// Returns the choices of the serializer.
     #[doc(hidden)]
     pub fn facts(self) -> &'static SerializerFacts {

@@ -50,6 +50,7 @@ use crate::format::program::KernelType;
 pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 use crate::format::table::Union;
 pub use crate::format::unknown::{TableStep, UnknownObject, UnknownParts, UnknownTable};
+use crate::format::words::words;
 pub use ids::{DelegateId, OperatorId, ValueId};
 pub use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
@@ -263,42 +264,28 @@ pub struct MemoryRequest {
     pub shared_order: Option<u32>,
 }
 
-/// Algorithm that assigns offsets in planned memory (docs/format.md, "Memory planner").
-///
-/// ```
-/// use pte_model::program::MemoryPlanner;
-///
-/// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
-/// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap", "minimal"]);
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum MemoryPlanner {
-    /// The exporter's default: tensors with disjoint lifetimes share memory, the largest first.
-    #[default]
-    Greedy,
-    /// No tensors share memory; they are placed in the order of their numbers.
-    Naive,
-    /// Like `Greedy`, but each object of memory has at most one tensor at a time
-    /// (`allow_overlapping_allocations=False`).
-    GreedyNoOverlap,
-    /// Not of the exporter: the smallest pools that a search finds (docs/format.md, "Minimal planner").
-    Minimal,
-}
-
-impl MemoryPlanner {
-    /// All algorithms.
-    pub const ALL: [MemoryPlanner; 4] =
-        [MemoryPlanner::Greedy, MemoryPlanner::Naive, MemoryPlanner::GreedyNoOverlap, MemoryPlanner::Minimal];
-
-    /// Returns the word in YAML.
-    pub const fn word(self) -> &'static str {
-        match self {
-            MemoryPlanner::Greedy => "greedy",
-            MemoryPlanner::Naive => "naive",
-            MemoryPlanner::GreedyNoOverlap => "greedy_no_overlap",
-            MemoryPlanner::Minimal => "minimal",
-        }
-    }
+words! {
+    /// Algorithm that assigns offsets in planned memory (docs/format.md, "Memory planner").
+    ///
+    /// ```
+    /// use pte_model::program::MemoryPlanner;
+    ///
+    /// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
+    /// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap", "minimal"]);
+    /// ```
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum MemoryPlanner {
+        /// The exporter's default: tensors with disjoint lifetimes share memory, the largest first.
+        #[default]
+        Greedy "greedy",
+        /// No tensors share memory; they are placed in the order of their numbers.
+        Naive "naive",
+        /// Like `Greedy`, but each object of memory has at most one tensor at a time
+        /// (`allow_overlapping_allocations=False`).
+        GreedyNoOverlap "greedy_no_overlap",
+        /// Not of the exporter: the smallest pools that a search finds (docs/format.md, "Minimal planner").
+        Minimal "minimal",
+    } fn word;
 }
 
 /// Structure of inputs and outputs before they were flattened, as pytree's JSON (table `ContainerMetadata`).

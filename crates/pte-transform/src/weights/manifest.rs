@@ -11,33 +11,25 @@ use serde::{Deserialize, Serialize};
 use super::{Weight, WeightKind, WeightList, delegate_name};
 use pte_model::data::{BlobId, workers};
 use pte_model::diagnostics::{clipped, first_names};
+use pte_model::format::words::words;
 use pte_model::program::Program;
 
 /// Version of the form of manifests.
 pub const VERSION: u32 = 1;
 
-/// Kind of a [`ManifestEntry`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ManifestKind {
-    /// A constant, an initial state, or a tensor of a `.ptd`.
-    Tensor,
-    /// Named data of delegates, and other data without a type.
-    Data,
-    /// The payload of a delegate.
-    Payload,
-}
-
-impl ManifestKind {
-    /// Returns the name, as in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            ManifestKind::Tensor => "tensor",
-            ManifestKind::Data => "data",
-            ManifestKind::Payload => "payload",
-        }
-    }
+words! {
+    /// Kind of a [`ManifestEntry`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum ManifestKind {
+        /// A constant, an initial state, or a tensor of a `.ptd`.
+        Tensor "tensor",
+        /// Named data of delegates, and other data without a type.
+        Data "data",
+        /// The payload of a delegate.
+        Payload "payload",
+    } fn name;
 }
 
 /// A tensor, key or payload.

@@ -19,61 +19,42 @@ use crate::named::{DelegateGraphs, available};
 use pte_model::data::{Blob, BlobId, BlobSource, workers};
 use pte_model::format::ScalarType;
 use pte_model::format::safetensors::{METADATA, is_key_of};
+use pte_model::format::words::words;
 use pte_model::program::{Memory, Program, Tensor, TensorData, TensorLayout, nbytes};
 use pte_xnnpack::constants::{self, ConstantContent};
 
-/// Kind of a [`Weight`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WeightKind {
-    /// A constant of a method.
-    Constant,
-    /// The initial content of a tensor that a method changes.
-    State,
-    /// Data that delegates find by their key.
-    NamedData,
-    /// A tensor of a `.ptd` or `.safetensors` that no method refers to.
-    Tensor,
-    /// Other data of a `.ptd`.
-    Blob,
+words! {
+    /// Kind of a [`Weight`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum WeightKind {
+        /// A constant of a method.
+        Constant "constant",
+        /// The initial content of a tensor that a method changes.
+        State "state",
+        /// Data that delegates find by their key.
+        NamedData "named_data",
+        /// A tensor of a `.ptd` or `.safetensors` that no method refers to.
+        Tensor "tensor",
+        /// Other data of a `.ptd`.
+        Blob "blob",
+    } fn name;
 }
 
-impl WeightKind {
-    /// Returns the name, as in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            WeightKind::Constant => "constant",
-            WeightKind::State => "state",
-            WeightKind::NamedData => "named_data",
-            WeightKind::Tensor => "tensor",
-            WeightKind::Blob => "blob",
-        }
-    }
-}
-
-/// Location of a [`Weight`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WeightLocation {
-    /// In a segment of the program.
-    Segment,
-    /// In the FlatBuffer of the program.
-    Inline,
-    /// In a `.ptd` or `.safetensors`.
-    External,
-}
-
-impl WeightLocation {
-    /// Returns the name, as in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            WeightLocation::Segment => "segment",
-            WeightLocation::Inline => "inline",
-            WeightLocation::External => "external",
-        }
-    }
+words! {
+    /// Location of a [`Weight`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum WeightLocation {
+        /// In a segment of the program.
+        Segment "segment",
+        /// In the FlatBuffer of the program.
+        Inline "inline",
+        /// In a `.ptd` or `.safetensors`.
+        External "external",
+    } fn name;
 }
 
 /// Data with a name. Several values with the same name and data are one weight.

@@ -17,6 +17,7 @@ pub mod write;
 use std::cell::Cell;
 
 use super::table::{Field, Kind, TableSchema};
+use crate::format::words::words;
 
 /// Returns the `N` bytes at an offset.
 #[inline(always)]
@@ -183,31 +184,33 @@ impl Budget {
     }
 }
 
-/// The type of a number in a table or in a vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scalar {
-    /// One byte, 0 or 1.
-    Bool,
-    /// `u8`
-    U8,
-    /// `i8`
-    I8,
-    /// `u16`
-    U16,
-    /// `i16`
-    I16,
-    /// `i32`
-    I32,
-    /// `u32`
-    U32,
-    /// `i64`
-    I64,
-    /// `u64`
-    U64,
-    /// `f32`
-    F32,
-    /// `f64`
-    F64,
+words! {
+    /// The type of a number in a table or in a vector.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Scalar {
+        /// One byte, 0 or 1.
+        Bool "bool",
+        /// `u8`
+        U8 "u8",
+        /// `i8`
+        I8 "i8",
+        /// `u16`
+        U16 "u16",
+        /// `i16`
+        I16 "i16",
+        /// `i32`
+        I32 "i32",
+        /// `u32`
+        U32 "u32",
+        /// `i64`
+        I64 "i64",
+        /// `u64`
+        U64 "u64",
+        /// `f32`
+        F32 "f32",
+        /// `f64`
+        F64 "f64",
+    } fn name;
 }
 
 impl Scalar {
@@ -218,23 +221,6 @@ impl Scalar {
             Scalar::U16 | Scalar::I16 => 2,
             Scalar::I32 | Scalar::U32 | Scalar::F32 => 4,
             Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
-        }
-    }
-
-    /// Name of the Rust type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::U8 => "u8",
-            Scalar::I8 => "i8",
-            Scalar::U16 => "u16",
-            Scalar::I16 => "i16",
-            Scalar::I32 => "i32",
-            Scalar::U32 => "u32",
-            Scalar::I64 => "i64",
-            Scalar::U64 => "u64",
-            Scalar::F32 => "f32",
-            Scalar::F64 => "f64",
         }
     }
 }
