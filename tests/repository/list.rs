@@ -1,7 +1,8 @@
 //! List of the public API, from the sources: the items that src/lib.rs makes public, with their signatures.
 //!
-//! What a macro declares is listed as the rows of the macro. Known limits: names are looked up by their last segment,
-//! so two types of one name cannot both be public; methods that a macro declares are not listed.
+//! Enums of `words!` are listed as what they expand to. What another macro declares is listed as its rows. Known
+//! limits: names are looked up by their last segment, so two types of one name cannot both be public; methods that
+//! another macro declares are not listed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +20,8 @@ impl Sources {
     pub fn read(root: &Path, files: &[std::path::PathBuf]) -> Sources {
         let parse = |path: &std::path::PathBuf| {
             let text = std::fs::read_to_string(path).unwrap();
-            let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let mut file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            file.items = file.items.into_iter().flat_map(expanded).collect();
             let path = path.strip_prefix(root).unwrap().with_extension("").display().to_string();
             let module = match path.strip_prefix("crates/").and_then(|path| path.split_once("/src/")) {
                 Some((name, "lib")) => name.replace('-', "_"),
@@ -147,6 +149,28 @@ impl Sources {
         let mut items = self.0.values().flat_map(|file| &file.items);
         items.any(|item| matches!(item, Item::Trait(item) if item.ident == name))
     }
+}
+
+/// Returns what a call of `words!` declares: the enum, its constant and its functions. Other items are unchanged.
+fn expanded(item: Item) -> Vec<Item> {
+    let Item::Macro(call) = &item else { return vec![item] };
+    let tokens: Vec<TokenTree> = call.mac.tokens.clone().into_iter().collect();
+    let is_rows = |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+    let Some(at) = tokens.iter().position(is_rows).filter(|_| call.mac.path.is_ident("words")) else {
+        return vec![item];
+    };
+    let TokenTree::Group(rows) = &tokens[at] else { unreachable!("a group") };
+    let rows: TokenStream = rows.stream().into_iter().filter(|token| !matches!(token, TokenTree::Literal(_))).collect();
+    let head: TokenStream = tokens[..at].iter().cloned().collect();
+    let (name, count) = (&tokens[at - 1], rows.clone().into_iter().filter(|token| token.to_string() == ",").count());
+    let mut code = format!("{head} {{ {rows} }} impl {name} {{ pub const ALL: [{name}; {count}] = []; }}");
+    for part in tokens[at + 1..].iter().filter(|part| !["fn", ";"].contains(&part.to_string().as_str())) {
+        code += &match part.to_string().as_str() {
+            "Display" => format!("impl fmt::Display for {name} {{}}"),
+            function => format!("impl {name} {{ pub const fn {function}(self) -> &'static str {{}} }}"),
+        };
+    }
+    syn::parse_file(&code).unwrap_or_else(|error| panic!("{code}: {error}")).items
 }
 
 /// Returns the names of a `use`: path and public name.

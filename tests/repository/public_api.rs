@@ -161,7 +161,7 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         modules.push(Docs::new(&module));
         // Types that a macro declares are indented.
         let nested = &["pub struct ", "pub enum ", "pub static "];
-        let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, nested));
+        let in_macros = ["    ", "        ", "            "].map(|indent| declarations(text, indent, nested));
         for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
             if let Some(public) = public(file, &name) {
                 types.insert((folder_of(file).to_owned(), name.clone()), public.clone());
