@@ -6,6 +6,7 @@
 use super::flatbuffer::{FieldValue, Offset, Writer};
 use pte_model::format::flat_tensor::{TENSOR_LAYOUT, tensor_layout};
 use pte_model::format::program::*;
+use pte_model::format::table::implement;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::tables::model_tables;
 use pte_model::program::{
@@ -62,44 +63,34 @@ pub(super) use tables;
 
 model_tables!(tables);
 
-macro_rules! fields {
-    ($( $type:ty = |$value:ident, $w:ident| $content:expr; )*) => {$(
-        impl EmitField for $type {
-            fn emit(&self, $w: &mut Writer<'_>) -> FieldValue {
-                let $value = self;
-                $content
-            }
-        }
-    )*};
-}
-
-fields! {
-    FieldValue = |value, _w| *value;
-    Offset = |value, _w| FieldValue::Child(Some(*value));
-    bool = |value, _w| FieldValue::Byte((*value).into());
-    u8 = |value, _w| FieldValue::Byte(*value);
-    i8 = |value, _w| FieldValue::Byte(*value as u8);
-    ScalarType = |value, w| value.0.emit(w);
-    TensorDataLocation = |value, w| value.0.emit(w);
-    DataLocation = |value, w| value.0.emit(w);
-    DeviceType = |value, w| value.0.emit(w);
-    i32 = |value, _w| FieldValue::Int(*value);
-    u32 = |value, _w| FieldValue::UInt(*value);
-    i64 = |value, _w| FieldValue::Long(*value);
-    u64 = |value, _w| FieldValue::ULong(*value);
-    f64 = |value, _w| FieldValue::Double(*value);
-    String = |value, w| w.string(value);
-    Vec<Offset> = |value, w| w.vector(value);
-    Vec<u8> = |value, w| w.vector(value);
-    Vec<bool> = |value, w| w.vector(value);
-    Vec<i32> = |value, w| w.vector(value);
-    Vec<i64> = |value, w| w.vector(value);
-    Vec<u64> = |value, w| w.vector(value);
-    Vec<f64> = |value, w| w.vector(value);
-    Sizes = |value, w| w.vector(value);
-    DimOrder = |value, w| w.vector(value);
-    [ValueId] = |value, w| w.vector(&value.iter().map(|id| id.0).collect::<Ints<6>>());
-    Vec<ValueId> = |value, w| value[..].emit(w);
+implement! {
+    EmitField: fn emit(&self, w: &mut Writer<'_>) -> FieldValue;
+    FieldValue = *self;
+    Offset = FieldValue::Child(Some(*self));
+    bool = FieldValue::Byte((*self).into());
+    u8 = FieldValue::Byte(*self);
+    i8 = FieldValue::Byte(*self as u8);
+    ScalarType = self.0.emit(w);
+    TensorDataLocation = self.0.emit(w);
+    DataLocation = self.0.emit(w);
+    DeviceType = self.0.emit(w);
+    i32 = FieldValue::Int(*self);
+    u32 = FieldValue::UInt(*self);
+    i64 = FieldValue::Long(*self);
+    u64 = FieldValue::ULong(*self);
+    f64 = FieldValue::Double(*self);
+    String = w.string(self);
+    Vec<Offset> = w.vector(self);
+    Vec<u8> = w.vector(self);
+    Vec<bool> = w.vector(self);
+    Vec<i32> = w.vector(self);
+    Vec<i64> = w.vector(self);
+    Vec<u64> = w.vector(self);
+    Vec<f64> = w.vector(self);
+    Sizes = w.vector(self);
+    DimOrder = w.vector(self);
+    [ValueId] = w.vector(&self.iter().map(|id| id.0).collect::<Ints<6>>());
+    Vec<ValueId> = self[..].emit(w);
 }
 
 impl<T: EmitField + ?Sized> EmitField for &T {

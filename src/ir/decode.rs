@@ -23,6 +23,7 @@ use pte_model::data::random::Distribution;
 use pte_model::diagnostics::{Code, clipped};
 use pte_model::format::path::FieldPath;
 use pte_model::format::program::DEVICE_TYPE;
+use pte_model::format::table::implement;
 use pte_model::format::words::MEMORY_FORMATS;
 use pte_model::format::{DimOrder, Kind, ScalarType};
 use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
@@ -1271,42 +1272,32 @@ trait Decode<'a>: Sized {
     }
 }
 
-/// Declares types that a function decodes from a node and its key.
-macro_rules! decoded {
-    ($( $type:ty = |$decoder:ident, $node:ident, $key:pat_param| $value:expr; )*) => {$(
-        impl<'a> Decode<'a> for $type {
-            fn decode($decoder: &mut Decoder, $node: SourceNode<'a>, $key: &'static KeySpec) -> Option<Self> {
-                $value
-            }
-        }
-    )*};
-}
-
-decoded! {
-    bool = |decoder, node, _| decoder.bool(node);
-    String = |decoder, node, key| decoder.text(node, key.what).map(|word| word.value.into_owned());
-    ScalarType = |decoder, node, _| decoder.dtype(&node);
-    DimOrder = |decoder, node, key| Vec::<u8>::decode(decoder, node, key).map(|order| DimOrder::from(&order[..]));
-    Literal<'a> = |decoder, node, _| decoder.literal(node).map(|literal| literal.value);
-    TestValue<'a> = |decoder, node, _| decoder.test_value(node);
-    MemoryPlacement = |decoder, node, _| decoder.memory_placement(node);
-    MemoryPlanner = |decoder, node, key| decoder.position(node, key).map(|position| MemoryPlanner::ALL[position]);
-    NumericValue = |decoder, node, _| decoder.number(&node);
-    f32 = |decoder, node, _| decoder.single(&node);
-    Data<'a> = |decoder, node, _| decoder.data(node);
-    ParsedInstruction<'a> = |decoder, node, _| decoder.instruction(node);
-    ParsedNode<'a> = |decoder, node, _| decoder.graph_node(node);
-    ParsedGraph<'a> = |decoder, node, _| {
+implement! {
+    Decode<'a>: fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Self>;
+    bool = decoder.bool(node);
+    String = decoder.text(node, key.what).map(|word| word.value.into_owned());
+    ScalarType = decoder.dtype(&node);
+    DimOrder = Vec::<u8>::decode(decoder, node, key).map(|order| DimOrder::from(&order[..]));
+    Literal<'a> = decoder.literal(node).map(|literal| literal.value);
+    TestValue<'a> = decoder.test_value(node);
+    MemoryPlacement = decoder.memory_placement(node);
+    MemoryPlanner = decoder.position(node, key).map(|position| MemoryPlanner::ALL[position]);
+    NumericValue = decoder.number(&node);
+    f32 = decoder.single(&node);
+    Data<'a> = decoder.data(node);
+    ParsedInstruction<'a> = decoder.instruction(node);
+    ParsedNode<'a> = decoder.graph_node(node);
+    ParsedGraph<'a> = {
         let mut fields = decoder.fields(node, &shape::GRAPH)?;
         let id = fields.id;
         ParsedGraph::keys(decoder, &mut fields, (Some(id),))
     };
-    ParsedExtraField<'a> = |decoder, node, _| {
+    ParsedExtraField<'a> = {
         let mut fields = decoder.fields(node, &shape::EXTRA_FIELD)?;
         let id = fields.id;
         ParsedExtraField::keys(decoder, &mut fields, (Some(id),))
     };
-    ParsedOverrides<'a> = |decoder, node, _| {
+    ParsedOverrides<'a> = {
         let mut fields = decoder.fields(node, &shape::RAW)?;
         let raw = ParsedOverrides::keys(decoder, &mut fields, ())?;
         for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
@@ -1374,44 +1365,35 @@ trait Named<'a>: Sized {
     fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self>;
 }
 
-/// Declares types that a function decodes from an entry of a map.
-macro_rules! named {
-    ($( $type:ty = |$decoder:ident, $name:ident, $node:ident| $value:expr; )*) => {$(
-        impl<'a> Named<'a> for $type {
-            fn named($decoder: &mut Decoder, $name: Word<'a>, $node: SourceNode<'a>) -> Option<Self> {
-                $value
-            }
-        }
-    )*};
-}
-
-named! {
-    (Word<'a>, Word<'a>) = |decoder, name, node| decoder.text(node, "a replacement").map(|to| (name, to));
-    (Word<'a>, u32) = |decoder, name, node| decoder.int(&node, "a non-negative integer").map(|number| (name, number));
-    (Word<'a>, Data<'a>) = |decoder, name, node| decoder.data(node).map(|data| (name, data));
-    (At<FieldPath>, OverrideSource<'a>) = |decoder, name, node| {
+implement! {
+    Named<'a>: fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self>;
+    (Word<'a>, Word<'a>) = decoder.text(node, "a replacement").map(|to| (name, to));
+    (Word<'a>, u32) = decoder.int(&node, "a non-negative integer").map(|number| (name, number));
+    (Word<'a>, Data<'a>) = decoder.data(node).map(|data| (name, data));
+    (At<FieldPath>, OverrideSource<'a>) = {
         let label = "expected a path such as methods.forward.values[0].sizes";
         let path = At { id: name.id, value: decoder.field_path(name.id, &name.value, label)? };
         Some((path, decoder.field_override(node)?))
     };
-    Method<'a> = |decoder, name, node| {
+    Method<'a> = {
         let mut fields = decoder.fields(node, &shape::METHOD)?;
         let chains = decoder.chains(&mut fields);
         Method::keys(decoder, &mut fields, (Some(name), Some(chains)))
     };
-    Delegate<'a> = |decoder, name, node| {
+    Delegate<'a> = {
         let mut fields = decoder.fields(node, &shape::DELEGATE)?;
         let payload = decoder.payload(&mut fields);
         Delegate::keys(decoder, &mut fields, (Some(name), payload))
     };
-    ParsedGraphValue<'a> = |decoder, name, node| {
+    ParsedGraphValue<'a> = {
         let mut fields = decoder.fields(node, &shape::GRAPH_VALUE)?;
         let keys = [graph_value::data, graph_value::key, graph_value::size];
         let constant = decoder.graph_constant(&mut fields, keys);
         let quantization = decoder.graph_quantization(&mut fields);
         ParsedGraphValue::keys(decoder, &mut fields, (Some(name), Some(constant), Some(quantization)))
     };
-    ParsedNamedData<'a> = |decoder, key, node| {
+    ParsedNamedData<'a> = {
+        let key = name;
         let described =
             matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
         if !described {

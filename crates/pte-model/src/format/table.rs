@@ -117,6 +117,28 @@ macro_rules! tables {
 }
 pub use crate::tables;
 
+/// Implements a trait of one function for types: the trait and the head of the function, then rows `Type = value;`. The
+/// arguments are in scope of the values.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! implement {
+    ($trait:ident: fn $function:ident $arguments:tt -> $result:ty; $( $type:ty = $value:expr; )*) => {
+        $( $crate::implement!(@ [] $trait, $type, $function $arguments -> $result, $value); )*
+    };
+    ($trait:ident<$life:lifetime>: fn $function:ident $arguments:tt -> $result:ty; $( $type:ty = $value:expr; )*) => {
+        $( $crate::implement!(@ [$life] $trait<$life>, $type, $function $arguments -> $result, $value); )*
+    };
+    (@ [$($life:lifetime)?] $trait:path, $type:ty, $function:ident $arguments:tt -> $result:ty, $value:expr) => {
+        impl<$($life)?> $trait for $type {
+            #[allow(unused_variables)] // Not every value uses all arguments.
+            fn $function $arguments -> $result {
+                $value
+            }
+        }
+    };
+}
+pub use crate::implement;
+
 /// Declares the types of `i8` fields whose numbers have names: for each a struct that holds any number of a file, with
 /// a constant for each name. A constant is followed by its word in the YAML. Numbers begin with 0.
 macro_rules! numbers {

@@ -3,6 +3,7 @@
 use crate::format::flat_tensor::{TENSOR_LAYOUT, tensor_layout};
 use crate::format::flatbuffer::read::{Result, TableRef};
 use crate::format::program::*;
+use crate::format::table::implement;
 use crate::format::{DimOrder, ScalarType, TableSchema};
 use crate::program::tables::model_tables;
 use crate::program::{
@@ -25,35 +26,26 @@ pub trait ReadField: Sized {
     fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Self>;
 }
 
-macro_rules! fields {
-    ($( $type:ty = |$t:ident, $slot:ident| $value:expr; )*) => {$(
-        impl ReadField for $type {
-            fn read_field($t: &TableRef<'_, '_>, $slot: u16) -> Result<$type> {
-                $value
-            }
-        }
-    )*};
-}
-
-fields! {
-    bool = |t, slot| t.bool(slot);
-    i8 = |t, slot| t.i8(slot);
-    ScalarType = |t, slot| t.i8(slot).map(ScalarType);
-    TensorDataLocation = |t, slot| t.i8(slot).map(TensorDataLocation);
-    DeviceType = |t, slot| t.i8(slot).map(DeviceType);
-    i32 = |t, slot| t.i32(slot);
-    i64 = |t, slot| t.i64(slot);
-    u64 = |t, slot| t.u64(slot);
-    f64 = |t, slot| t.f64(slot);
-    Option<String> = |t, slot| t.text(slot);
-    Option<Vec<u8>> = |t, slot| t.u8s(slot);
-    Option<Vec<bool>> = |t, slot| t.bools(slot);
-    Option<Vec<ValueId>> = |t, slot| t.ids(slot);
-    Option<Vec<i64>> = |t, slot| t.i64s(slot);
-    Option<Vec<f64>> = |t, slot| t.f64s(slot);
+implement! {
+    ReadField: fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Self>;
+    bool = t.bool(slot);
+    i8 = t.i8(slot);
+    ScalarType = t.i8(slot).map(ScalarType);
+    TensorDataLocation = t.i8(slot).map(TensorDataLocation);
+    DeviceType = t.i8(slot).map(DeviceType);
+    i32 = t.i32(slot);
+    i64 = t.i64(slot);
+    u64 = t.u64(slot);
+    f64 = t.f64(slot);
+    Option<String> = t.text(slot);
+    Option<Vec<u8>> = t.u8s(slot);
+    Option<Vec<bool>> = t.bools(slot);
+    Option<Vec<ValueId>> = t.ids(slot);
+    Option<Vec<i64>> = t.i64s(slot);
+    Option<Vec<f64>> = t.f64s(slot);
     // An absent list is empty.
-    Vec<i32> = |t, slot| Ok(t.i32s(slot)?.unwrap_or_default());
-    DimOrder = |t, slot| Ok(t.bytes(slot)?.map(DimOrder::from).unwrap_or_default());
+    Vec<i32> = Ok(t.i32s(slot)?.unwrap_or_default());
+    DimOrder = Ok(t.bytes(slot)?.map(DimOrder::from).unwrap_or_default());
 }
 
 impl<T: ReadTable> ReadField for Option<Vec<T>> {
