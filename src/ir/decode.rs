@@ -22,7 +22,6 @@ use pte_model::data::number::{NumericValue, nan_of, number_word};
 use pte_model::data::random::Distribution;
 use pte_model::diagnostics::{Code, clipped};
 use pte_model::format::path::FieldPath;
-use pte_model::format::program::DEVICE_TYPE;
 use pte_model::format::table::implement;
 use pte_model::format::words::MEMORY_FORMATS;
 use pte_model::format::{DimOrder, Kind, ScalarType};
@@ -430,7 +429,7 @@ impl Decoder {
     fn device(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<Device> {
         let word = self.text(node, "a device, such as cpu or cuda:1")?;
         let (kind, index) = word.value.split_once(':').unwrap_or((&word.value, "0"));
-        let kind_number = DEVICE_TYPE.number_of(kind).or_else(|| kind.parse().ok());
+        let kind_number = DeviceType::SCHEMA.number_of(kind).or_else(|| kind.parse().ok());
         match (kind_number, index.parse()) {
             (Some(kind), Ok(index)) => Some(Device { device_type: DeviceType(kind), index }),
             _ => {

@@ -11,7 +11,7 @@ use super::values;
 use crate::RuleId::*;
 use pte_model::format::flatbuffer::view::{Table, Tables};
 use pte_model::format::program::{
-    DEVICE_TYPE, KernelType, evalue, execution_plan, named_data, non_const_buffer_device, program, tensor,
+    DeviceType, KernelType, evalue, execution_plan, named_data, non_const_buffer_device, program, tensor,
 };
 use pte_model::format::serializer::PROGRAM_VERSION;
 use pte_model::format::table::Union;
@@ -82,7 +82,7 @@ fn check_devices(plan: Node<'_, '_>, pools: usize, report: &mut Reporter<'_, '_>
         let buffer = entry.i32(non_const_buffer_device::buffer_idx);
         let kind = entry.i8(non_const_buffer_device::device_type);
         let device = entry.i8(non_const_buffer_device::device_index);
-        if buffer < 1 || !is_index(buffer.into(), pools) || DEVICE_TYPE.name_of(kind).is_none() || device < 0 {
+        if buffer < 1 || !is_index(buffer.into(), pools) || DeviceType::SCHEMA.name_of(kind).is_none() || device < 0 {
             let found = format_args!("buffer {buffer} on a device of type {kind}, index {device}");
             let expected = format_args!("buffer 1 to {}, type 0 or 1, index at least 0", pools.saturating_sub(1));
             report.add(G_24, entry.path, entry.at, found, expected);

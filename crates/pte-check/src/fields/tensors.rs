@@ -11,7 +11,7 @@ use pte_model::format::ScalarType;
 use pte_model::format::dim_order::is_permutation;
 use pte_model::format::flatbuffer::view::{Table, Vector};
 use pte_model::format::program::{
-    DEVICE_TYPE, allocation_details, buffer, data_segment, extra_tensor_info, subsegment_offsets, tensor,
+    DeviceType, allocation_details, buffer, data_segment, extra_tensor_info, subsegment_offsets, tensor,
 };
 use pte_model::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism};
 
@@ -242,7 +242,7 @@ fn check_extra(extra: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
     }
     report.equals(G_26, extra, slot!(extra_tensor_info::mutable_data_segments_idx), Table::u64, 0);
     let device = (extra.i8(extra_tensor_info::device_type), extra.i8(extra_tensor_info::device_index));
-    if DEVICE_TYPE.name_of(device.0).is_none() || device.1 < 0 {
+    if DeviceType::SCHEMA.name_of(device.0).is_none() || device.1 < 0 {
         let found = format_args!("type {}, index {}", device.0, device.1);
         report.field(T_13, extra, slot!(extra_tensor_info::device_type), found, "type 0 or 1, index at least 0");
     }

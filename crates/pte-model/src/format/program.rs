@@ -5,7 +5,7 @@ use super::Kind::{
     Tables, Text, UInt, ULong, ULongs, Union, UnionTag,
 };
 use super::scalar_type::SCALAR_TYPE;
-use super::table::{Enum, numbers, tables, unions};
+use super::table::{numbers, tables, unions};
 
 /// The file identifier at bytes 4..8 (rule H-13).
 pub const IDENTIFIER: &str = "ET12";
@@ -67,15 +67,6 @@ impl TensorShapeDynamism {
     }
 }
 
-/// The schema's enum [`TensorShapeDynamism`].
-static TENSOR_SHAPE_DYNAMISM: Enum = Enum { name: "TensorShapeDynamism", names: TensorShapeDynamism::NAMES };
-/// The schema's enum [`TensorDataLocation`].
-static TENSOR_DATA_LOCATION: Enum = Enum { name: "TensorDataLocation", names: TensorDataLocation::NAMES };
-/// The schema's enum [`DataLocation`].
-static DATA_LOCATION: Enum = Enum { name: "DataLocation", names: DataLocation::NAMES };
-/// The schema's enum [`DeviceType`].
-pub static DEVICE_TYPE: Enum = Enum { name: "DeviceType", names: DeviceType::NAMES };
-
 tables! {
     /// Root table.
     PROGRAM = program Program {
@@ -98,8 +89,8 @@ tables! {
     ALLOCATION_DETAILS = allocation_details AllocationDetails { memory_id: UInt, memory_offset_low: UInt, memory_offset_high: UInt }
     /// Optional properties of a tensor.
     EXTRA_TENSOR_INFO = extra_tensor_info ExtraTensorInfo {
-        mutable_data_segments_idx: ULong, fully_qualified_name: Text, location: Named(&TENSOR_DATA_LOCATION),
-        device_type: Named(&DEVICE_TYPE), device_index: Byte,
+        mutable_data_segments_idx: ULong, fully_qualified_name: Text, location: Named(&TensorDataLocation::SCHEMA),
+        device_type: Named(&DeviceType::SCHEMA), device_index: Byte,
     }
     /// Name of a kernel.
     OPERATOR = operator Operator { name: Text, overload: Text }
@@ -117,7 +108,7 @@ tables! {
     }
     /// Location of a delegate's payload.
     BACKEND_DELEGATE_DATA_REFERENCE = backend_delegate_data_reference BackendDelegateDataReference {
-        location: Named(&DATA_LOCATION), index: UInt,
+        location: Named(&DataLocation::SCHEMA), index: UInt,
     }
     /// An option for a backend.
     COMPILE_SPEC = compile_spec CompileSpec { key: Text, value: Bytes }
@@ -133,7 +124,7 @@ tables! {
     NAMED_DATA = named_data NamedData { key: Text, segment_index: UInt }
     /// Device of one planned buffer.
     NON_CONST_BUFFER_DEVICE = non_const_buffer_device NonConstBufferDevice {
-        buffer_idx: Int, device_type: Named(&DEVICE_TYPE), device_index: Byte,
+        buffer_idx: Int, device_type: Named(&DeviceType::SCHEMA), device_index: Byte,
     }
 }
 
@@ -152,7 +143,7 @@ unions! {
         Tensor: TENSOR = tensor {
             scalar_type: Named(&SCALAR_TYPE), storage_offset: Int, sizes: Ints, dim_order: Bytes, requires_grad: Bool,
             data_buffer_idx: UInt, allocation_info: Child(&ALLOCATION_DETAILS), layout: Byte,
-            shape_dynamism: Named(&TENSOR_SHAPE_DYNAMISM), extra_tensor_info: Child(&EXTRA_TENSOR_INFO),
+            shape_dynamism: Named(&TensorShapeDynamism::SCHEMA), extra_tensor_info: Child(&EXTRA_TENSOR_INFO),
         }
         /// A string.
         String: STRING = string { string_val: Text }

@@ -152,8 +152,10 @@ macro_rules! numbers {
         #[allow(dead_code)] // Not each type is in the YAML, or an enum of the schema.
         impl $type {
             $( $(#[$constant_doc])* pub const $constant: $type = $type($number); )*
-            /// Names in the schema with their numbers, ascending.
-            pub(crate) const NAMES: &'static [(&'static str, i8)] = &[$( (stringify!($constant), $number) ),*];
+            /// The enum of the schema.
+            #[doc(hidden)]
+            pub const SCHEMA: $crate::format::table::Enum =
+                $crate::format::table::Enum { name: stringify!($type), names: &[$( (stringify!($constant), $number) ),*] };
             /// Words in the YAML; the position of a word is its number.
             pub(crate) const WORDS: &'static [&'static str] = &[$( $word ),*];
         }
