@@ -82,7 +82,7 @@ fn sizes_saturate() {
     let program = program(&[u64::MAX, u64::MAX - 3]);
     let needs = needs(&program);
     for platform in FirmwarePlatform::ALL {
-        assert!(sizes(&needs, *platform).contains(&u64::MAX), "{platform:?}");
+        assert!(sizes(&needs, platform).contains(&u64::MAX), "{platform:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn hostile_names_stay_in_their_comments() {
     let (mut needs, plain) = (needs(&program), self::needs(&plain));
     (needs.file, needs.path) = (hostile.to_owned(), Some("../a\"\\${X};b.pte".to_owned()));
     for platform in FirmwarePlatform::ALL {
-        let [found, plain] = [&needs, &plain].map(|needs| firmware(needs, *platform).unwrap());
+        let [found, plain] = [&needs, &plain].map(|needs| firmware(needs, platform).unwrap());
         assert!(!found.warnings.is_empty(), "{platform:?}");
         for (file, plain) in found.files.iter().zip(&plain.files) {
             let is_code = |line: &&str| !line.trim_start().starts_with(['#', '/']) || line.starts_with("#define");
@@ -170,7 +170,7 @@ fn backends_and_their_heap_are_warnings_on_all_platforms() {
     program.kernels.backends.insert("XnnpackBackend".to_owned(), 1);
     program.kernels.backends.insert("MyBackend".to_owned(), 1);
     for platform in FirmwarePlatform::ALL {
-        let found = warnings(&program, *platform);
+        let found = warnings(&program, platform);
         assert!(found.contains("delegates take 5000 bytes from the heap"), "{platform:?}\n{found}");
         assert!(found.contains("no option of ExecuTorch's build is known for the backend `MyBackend`"), "{found}");
         let is_of_runner = found.contains("does not build the backend `XnnpackBackend`");
