@@ -58,7 +58,7 @@ impl<'a, 'p> Node<'a, 'p> {
     }
 
     /// Returns a table at a path.
-    pub fn at(self, table: Table<'a>, path: &'p Trail<'p>) -> Node<'a, 'p> {
+    pub fn new(table: Table<'a>, path: &'p Trail<'p>) -> Node<'a, 'p> {
         Node { table, path }
     }
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::prune::{drop_blobs, prune};
 
 words! {
-    /// A kind of information that [`strip`] removes.
+    /// A kind of information that [`strip`] removes, in the order in which they are removed.
     ///
     /// ```
     /// use pte_transform::strip::StripKind;

@@ -21,6 +21,7 @@ words! {
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
     #[non_exhaustive]
     pub enum OptimizePass {
+        // They run in this order.
         /// Calls on constants become constants.
         Folding "folding",
         /// Copies that change nothing, repeated calls, and what has no effect, are removed.

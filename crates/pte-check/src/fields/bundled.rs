@@ -103,7 +103,7 @@ fn check_value(t: Node<'_, '_>, own: Option<Table<'_>>, output: bool, report: &m
         let members = ValueType::MEMBERS.len();
         return report.add(rule, path, at, found, format_args!("val_type 1 to {members}, and a val"));
     };
-    let child = t.at(child, path);
+    let child = Node::new(child, path);
     if kind == ValueType::Tensor {
         check_tensor(child, report);
     } else if output {

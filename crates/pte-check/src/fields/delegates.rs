@@ -28,7 +28,7 @@ pub fn check(plan: Node<'_, '_>, called: &[bool], data: &ProgramData<'_>, report
         }
         let processed = slot!(backend_delegate::processed);
         match delegate.child(processed.0) {
-            Some(payload) => check_payload(delegate.at(payload, &delegate.path.field(processed.1)), data, report),
+            Some(payload) => check_payload(Node::new(payload, &delegate.path.field(processed.1)), data, report),
             None => report.field(D_3, delegate, processed, "no payload", "a payload (may be empty)"),
         }
         delegate.each(slot!(backend_delegate::compile_specs), |_, spec| {

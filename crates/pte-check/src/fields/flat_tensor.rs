@@ -80,7 +80,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
         let index = report.index(N_12, entry, index, Table::u32, ("segment", segments.len()));
         let size = index.and_then(|index| segments.get(index)).map(|segment| segment.u64(data_segment::size));
         if let Some(layout) = entry.child(named_data::tensor_layout) {
-            check_layout(entry.at(layout, &entry.path.field("tensor_layout")), size, report);
+            check_layout(Node::new(layout, &entry.path.field("tensor_layout")), size, report);
         }
     });
 }

@@ -110,7 +110,7 @@ impl InstructionContext<'_> {
                 return add!(report, I_1, path, at, "instr_args_type {tag} without instr_args", "an instruction");
             }
         };
-        let a = t.at(a, path);
+        let a = Node::new(a, path);
         match kind {
             InstructionType::KernelCall => self.kernel(a, report),
             InstructionType::DelegateCall => {

@@ -111,7 +111,7 @@ impl<'a> ProgramData<'a> {
             report.field(P_C4, root, slot, "constants without segments", "a list of segments");
             return ConstantStorage::Unknown;
         };
-        let (entry, index) = (root.at(entry, &path), slot!(subsegment_offsets::segment_index));
+        let (entry, index) = (Node::new(entry, &path), slot!(subsegment_offsets::segment_index));
         let index = report.index(P_C5, entry, index, Table::u32, ("segment", segments.len()));
         let Some(segment) = index.and_then(|index| segments.get(index)) else { return ConstantStorage::Unknown };
         let size = segment.u64(data_segment::size);

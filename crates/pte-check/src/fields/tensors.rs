@@ -46,14 +46,14 @@ impl TensorContext<'_, '_> {
         }
         let extra = t.child(tensor::extra_tensor_info);
         let path = t.path.field("extra_tensor_info");
-        let extra = extra.map(|extra| t.at(extra, &path));
+        let extra = extra.map(|extra| Node::new(extra, &path));
         if let Some(extra) = extra {
             check_extra(extra, report);
         }
         let Some(size) = tensor_size(t, report) else { return };
         let allocation = t.child(tensor::allocation_info);
         if let Some(allocation) = allocation {
-            self.allocation(t.at(allocation, &t.path.field("allocation_info")), &size, report);
+            self.allocation(Node::new(allocation, &t.path.field("allocation_info")), &size, report);
         }
         let index = t.u32(tensor::data_buffer_idx);
         match extra.filter(|extra| is_external(extra)) {

@@ -42,7 +42,7 @@ pub fn check(
         let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
             return add!(report, M_2, value.path, at, "val_type {tag} without val", "a value");
         };
-        let child = value.at(child, value.path);
+        let child = Node::new(child, value.path);
         match kind {
             KernelType::Tensor => context.check(child, report),
             KernelType::String => report.present(M_5, child, &[slot!(string::string_val)], "a string (may be empty)"),
