@@ -162,6 +162,14 @@ fn items_of_a_declared_list_are_numbered_before_it() {
     assert_eq!(sample.plan().values(), [EValue::Int(3), EValue::Int(5), EValue::IntList(Some(vec![1, 0]))]);
 }
 
+/// The runtime rejects a list before its items (M-9).
+#[test]
+fn tensors_of_a_declared_list_are_numbered_before_it() {
+    let parts = "values: {x: f32[2], y: f32[2], v: {view_of: x, sizes: [2]}, l: {tensor_list: [y, v, x]}},
+        inputs: [x], outputs: [l], instructions: [{kernel: aten::neg.out, args: [x], out: y}]";
+    assert_eq!(listing(parts)[..4], ["x", "y", "v", "l"]);
+}
+
 #[test]
 fn equal_literals_are_different_values() {
     // E-4

@@ -413,6 +413,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let numbers = items.iter().map(|item| self.number_item(item)).collect();
             self.item_numbers.insert(declaration, numbers);
         }
+        if let Declared::Other(At { value: Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, items), .. }) =
+            &value.value
+        {
+            // The runtime reads a list after its items (M-9).
+            for item in items.iter().filter_map(|item| self.declaration_of(item)).collect::<Vec<_>>() {
+                if self.written(item).is_some() {
+                    self.number(item);
+                }
+            }
+        }
         let number = match &value.index {
             Some(index) => ValueId(index.value as i32),
             None => self.allocate(),

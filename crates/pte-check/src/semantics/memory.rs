@@ -529,8 +529,8 @@ impl OverlapSweep<'_, '_> {
         })
     }
 
-    /// Returns whether the instruction at `time` reads live content, and the steps of the reads after it. Without jumps,
-    /// that is the next one.
+    /// Returns whether the instruction at `time` reads live content, and the steps of the reads after it: without
+    /// jumps, the next one.
     fn reads(&self, live: &LiveRange, time: u32) -> (bool, Vec<u32>) {
         let (step, value) = (time - 1, live.value as usize);
         let here = self.method.step_accesses(step).iter();

@@ -1,9 +1,9 @@
 //! Paths through the basic blocks of a method, and tensors that are read although a path to the read does not write
 //! them (`X-28`).
 //!
-//! The rule only checks tensors whose first write comes before their first read, in the order of the instructions. Other
-//! tensors are state or have initial data, and the initialisation rules cover them. A loop counts as executed at least
-//! once, because its condition is usually true at first.
+//! The rule only checks tensors whose first write comes before their first read, in the order of the instructions.
+//! Other tensors are state or have initial data, and the initialisation rules cover them. A loop counts as executed at
+//! least once, because its condition is usually true at first.
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
