@@ -35,7 +35,8 @@ use pte_transform::externalize::{ExternalRequest, ExternalRule, ValueNames};
 use pte_transform::for_release::WrittenFor;
 use pte_transform::internalize::{InternalRequest, Internalized};
 use pte_transform::pattern::Pattern;
-use pte_transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
+use pte_transform::prune::{OverwrittenResult, PrunedParts};
+use pte_transform::remap::Remap;
 use pte_yaml::tree::NodeId;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
@@ -362,24 +363,6 @@ impl Resolved {
         Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
     }
 
-    /// Keeps the names and positions of the remaining values and delegates of a method, by their former indices; those
-    /// of instructions only if all of them remain.
-    pub(crate) fn retain_origins(
-        &mut self,
-        method: usize,
-        values: &[usize],
-        delegates: &[usize],
-        all_instructions: bool,
-    ) {
-        self.origins.retain(method, values, delegates, all_instructions);
-    }
-
-    /// Moves the positions of the instructions of a method; `order` has their former indices, counted through all
-    /// chains.
-    pub(crate) fn reorder_origins(&mut self, method: usize, order: &[u32]) {
-        self.origins.reorder(method, order);
-    }
-
     /// Returns `true` if the source has field overrides, which name parts of the program by their indices.
     pub(crate) fn has_overrides(&self) -> bool {
         self.overrides != Overrides::default()
@@ -525,14 +508,15 @@ fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiag
 fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
-        let names = |(method, pruned): (usize, PrunedMethod)| {
-            let PrunedMethod { values, delegates, mut removed, .. } = pruned;
-            let is_removed = |(_, value): &(String, usize)| values.binary_search(value).is_err();
-            removed.names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
-            origins.retain(method, &values, &delegates, removed.instructions == 0);
-            removed
+        let pruned = pte_transform::prune::prune(program);
+        let parts = |(method, remap): (usize, &Remap)| {
+            let is_removed = |(_, value): &(String, usize)| remap.values.former().binary_search(value).is_err();
+            let names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
+            PrunedParts::new(remap, names)
         };
-        return pte_transform::prune::prune(program).into_iter().enumerate().map(names).collect();
+        let parts = pruned.iter().enumerate().map(parts).collect();
+        origins.retain(&pruned);
+        return parts;
     }
     resolved.messages.append(&mut resolved.gaps);
     // A program without a source stays as it was read or built.

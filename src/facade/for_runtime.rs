@@ -101,17 +101,13 @@ impl Resolved {
     /// All calls and operations of payloads that have no replacement; data that cannot be read.
     pub(crate) fn rewrite_for(&mut self, release: &Release) -> Result<WrittenFor, Error> {
         let target = Target::of(release);
-        let before = self.program.plans().iter().map(|plan| plan.delegates().len()).collect::<Vec<_>>();
         let done = for_release::rewrite(&mut self.program, &target).map_err(|error| self.unreadable(&error))?;
         if !done.problems.is_empty() {
             let mut problems = done.problems;
             problems.extend(Inexpressible::features(&self.program, &target));
             return Err(self.inexpressible(release, &problems));
         }
-        for (method, values) in done.values.iter().enumerate() {
-            let delegates: Vec<usize> = (0..before[method]).collect();
-            self.retain_origins(method, values, &delegates, !done.has_moved[method]);
-        }
+        self.origins.retain(&done.remaps);
         Ok(done.written_for(release))
     }
 
@@ -133,10 +129,7 @@ impl Resolved {
         if !found.is_empty() {
             return Err(self.inexpressible(release, &found));
         }
-        for (method, delegates) in for_release::share_delegates(&mut self.program, same, &target).iter().enumerate() {
-            let values: Vec<usize> = (0..self.program.plans()[method].values().len()).collect();
-            self.retain_origins(method, &values, delegates, true);
-        }
+        self.origins.retain(&for_release::share_delegates(&mut self.program, same, &target));
         Ok(())
     }
 

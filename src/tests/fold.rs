@@ -23,8 +23,8 @@ impl After {
         let mut resolved = resolved.unwrap_or_else(|error| panic!("{error}\n{yaml}"));
         let methods = vec![true; resolved.program.plans().len()];
         let folded = fold(&mut resolved.program, &methods, FoldOptions { max_growth }).unwrap();
-        for (steps, plan) in folded.steps.iter().zip(resolved.program.plans()) {
-            assert_eq!(steps.len(), plan.instructions().count());
+        for (remap, plan) in folded.remaps.iter().zip(resolved.program.plans()) {
+            assert_eq!(remap.instructions.former().len(), plan.instructions().count());
         }
         prune(&mut resolved.program);
         let program = resolved.program.clone();
@@ -256,7 +256,7 @@ fn values_keep_their_indices() {
     fold(&mut program, &[false], FoldOptions::default()).unwrap();
     assert_eq!(program.plans()[0].instructions().count(), 2);
     let folded = fold(&mut program, &[true], FoldOptions::default()).unwrap();
-    assert_eq!((program.plans()[0].values().len(), folded.steps), (before, vec![vec![1]]));
+    assert_eq!((program.plans()[0].values().len(), folded.remaps[0].instructions.former()), (before, &[1][..]));
     let value = &program.plans()[0].values()[folded.calls[0].constants[0]];
     assert!(matches!(value, EValue::Tensor(tensor) if matches!(tensor.data, TensorData::Blob(_))));
     // Nothing is left to fold.

@@ -205,7 +205,7 @@ fn renumbering_and_pruning_are_no_meaning() {
         assert!(found.of(DiffArea::Data).next().is_none(), "{:?}", found.list);
         let mut pruned = program.clone();
         let removed = pte_transform::prune::prune(&mut pruned);
-        pruned_values += removed.iter().map(|method| method.removed.values).sum::<usize>();
+        pruned_values += removed.iter().map(|method| method.values.removed()).sum::<usize>();
         let found = compared(&left, &program::write(&pruned, &options));
         assert!(found.of(DiffArea::Meaning).next().is_none(), "{:?}", found.list);
     }

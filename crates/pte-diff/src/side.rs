@@ -16,7 +16,7 @@ use pte_model::format::path::{MethodName, Methods};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{EValue, ExecutionPlan, OperatorId, Program, TensorData, TensorLayout};
+use pte_model::program::{ExecutionPlan, OperatorId, Program, TensorData, TensorLayout};
 use pte_model::reader;
 use pte_model::reader::program::{DataEntry, ProgramContents};
 
@@ -248,8 +248,7 @@ impl Side {
         let mut blobs: HashMap<(&str, u64), BlobId> = HashMap::new();
         let mut wrong = Vec::new();
         for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
-            for (index, value) in plan.values.iter_mut().flatten().enumerate() {
-                let EValue::Tensor(tensor) = value else { continue };
+            for (index, tensor) in plan.tensors_mut() {
                 if !tensor.is_external() || tensor.data == TensorData::None {
                     continue;
                 }

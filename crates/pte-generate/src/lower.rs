@@ -11,7 +11,7 @@ use pte_model::program::{
     TensorData, ValueId,
 };
 use pte_operators::Role;
-use pte_transform::prune::renumber_values;
+use pte_transform::remap::{Indices, Remap};
 
 /// Offsets of tensors with explicit memory are multiples of this.
 const ALIGNMENT: u64 = 16;
@@ -272,13 +272,10 @@ impl MethodWriter {
             operators: Some(self.operators),
             ..ExecutionPlan::new(name)
         };
-        let mut new = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(index, old)| new[*old] = index as i64);
-        renumber_values(&mut plan, |old| {
-            usize::try_from(old).ok().and_then(|old| new.get(old)).copied().unwrap_or(old)
-        });
-        let mut values: Vec<Option<EValue>> = plan.values.take().unwrap_or_default().into_iter().map(Some).collect();
-        plan.values = Some(order.iter().filter_map(|old| values.get_mut(*old)?.take()).collect());
+        let count = order.len();
+        let mut remap = Remap::all(&plan);
+        remap.values = Indices::ordered(order, count);
+        remap.apply(&mut plan);
         program.execution_plan.get_or_insert_default().push(plan);
     }
 

@@ -58,18 +58,12 @@ impl Reduction<'_> {
     }
 }
 
-/// Removes the items whose flags are false.
-pub fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    items.retain(|_| kept.next().is_none_or(|kept| *kept));
-}
-
 /// Returns a candidate in which a method is changed, with its tests and the description of its inputs and outputs
 /// adapted.
 pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> Candidate {
     let mut candidate = base.clone();
     let Candidate { program, tests } = &mut candidate;
-    let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) else { return candidate };
+    let Some(plan) = program.plans_mut().get_mut(method) else { return candidate };
     let before = &base.program.plans()[method];
     change(plan);
     let count = |plan: &ExecutionPlan| [&plan.inputs, &plan.outputs].map(|list| list.as_ref().map_or(0, Vec::len));

@@ -80,10 +80,9 @@ fn add_zeros(candidate: &mut Candidate, value: &DraftValue) {
         return;
     }
     let program = &mut candidate.program;
-    let named = program.named_data.get_or_insert_default();
-    if named.iter().all(|entry| entry.key != *key) {
-        named.push(NamedData { alignment: ALIGNMENT, ..NamedData::new(key, BlobId(program.blobs.len() as u32)) });
-        program.blobs.push(zeros_of(value.nbytes(), 0));
+    if program.named_data.iter().flatten().all(|entry| entry.key != *key) {
+        let zeros = NamedData::new(key, program.add_blob(zeros_of(value.nbytes(), 0)));
+        program.named_data.get_or_insert_default().push(NamedData { alignment: ALIGNMENT, ..zeros });
     }
 }
 

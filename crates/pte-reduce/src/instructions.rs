@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use super::candidate::{Candidate, Reduction, with_method};
 use super::flow::MethodFlow;
 use super::search::Stopped;
-use pte_model::program::{EValue, Memory, ValueId};
-use pte_transform::prune;
+use pte_model::program::{Memory, ValueId};
+use pte_transform::remap::Remap;
 
 /// Removes the instructions of each method that the defect does not need.
 pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
@@ -34,7 +34,7 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
         }
         for value in &inputs {
             // The base of a view may have been removed, and other values may be written to its explicit offset.
-            if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(*value))
+            if let Some(tensor) = plan.tensor_mut(*value)
                 && matches!(tensor.memory, Memory::View { .. } | Memory::At { .. })
             {
                 tensor.memory = Memory::Auto { pool: None, persistent: false, shared: None };
@@ -47,6 +47,6 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
             index.is_none_or(|value| defined[flow.base(value)] || !former.contains(&value))
         };
         plan.outputs.iter_mut().for_each(|outputs| outputs.retain(is_defined));
-        prune::keep_instructions(plan, kept);
+        Remap::of_instructions(plan, kept).apply(plan);
     })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::candidate::{Candidate, Reduction, describe_containers, retain, with_method, zeros_of};
+use super::candidate::{Candidate, Reduction, describe_containers, with_method, zeros_of};
 use super::flow;
 use super::search::Stopped;
 use pte_analysis::operators::MethodOperators;
@@ -13,6 +13,7 @@ use pte_model::program::{
     Chain, Device, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData, TensorShapeDynamism,
 };
 use pte_transform::prune;
+use pte_transform::remap::retain;
 
 /// Optional properties that are removed everywhere at once.
 const ATTRIBUTES: &[fn(&mut Program)] = &[
@@ -26,14 +27,14 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
     },
     // Explicit offsets and sizes of memory.
     |program| {
-        program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory = MemoryRequest::default());
+        program.plans_mut().iter_mut().for_each(|plan| plan.memory = MemoryRequest::default());
         tensors(program, |tensor| {
             if let Memory::At { .. } = tensor.memory {
                 tensor.memory = Memory::Auto { pool: None, persistent: false, shared: None };
             }
         });
     },
-    |program| program.execution_plan.iter_mut().flatten().for_each(describe_containers),
+    |program| program.plans_mut().iter_mut().for_each(describe_containers),
     |program| tensors(program, |tensor| tensor.requires_grad = false),
     // Names of tensors, by which external data are found.
     |program| {
@@ -47,17 +48,11 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
 ];
 
 fn chains(program: &mut Program, change: impl Fn(&mut Chain)) {
-    let plans = program.execution_plan.iter_mut().flatten();
-    plans.flat_map(|plan| plan.chains.iter_mut().flatten()).for_each(change);
+    program.plans_mut().iter_mut().flat_map(|plan| plan.chains.iter_mut().flatten()).for_each(change);
 }
 
 fn tensors(program: &mut Program, change: impl Fn(&mut Tensor)) {
-    let plans = program.execution_plan.iter_mut().flatten();
-    for value in plans.flat_map(|plan| plan.values.iter_mut().flatten()) {
-        if let EValue::Tensor(tensor) = value {
-            change(tensor);
-        }
-    }
+    program.plans_mut().iter_mut().flat_map(ExecutionPlan::tensors_mut).for_each(|(_, tensor)| change(tensor));
 }
 
 /// Removes optional properties.
@@ -74,9 +69,7 @@ pub fn attributes(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
 pub fn methods(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     reduction.minimize(reduction.best.program.plans().len(), |base, kept| {
         let mut candidate = base.clone();
-        if let Some(plans) = &mut candidate.program.execution_plan {
-            retain(plans, kept);
-        }
+        candidate.program.execution_plan.iter_mut().for_each(|plans| retain(plans, kept));
         let Candidate { program, tests } = &mut candidate;
         tests.retain(|tests| program.plans().iter().any(|plan| plan.name.as_deref() == Some(&tests.method)));
         candidate
@@ -185,8 +178,7 @@ pub fn external_constants(reduction: &mut Reduction<'_>) -> Result<(), Stopped> 
         let mut candidate = base.clone();
         let mut kept = kept.iter();
         let Program { execution_plan, blobs, .. } = &mut candidate.program;
-        for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
-            let EValue::Tensor(tensor) = value else { continue };
+        for (_, tensor) in execution_plan.iter_mut().flatten().flat_map(ExecutionPlan::tensors_mut) {
             if !tensor.is_external() || kept.next().is_none_or(|kept| *kept) {
                 continue;
             }
@@ -214,7 +206,7 @@ pub fn compile_specs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     let delegates = |program: &Program| program.plans().iter().map(|plan| plan.delegates().len()).sum();
     reduction.minimize(delegates(&reduction.best.program), |base, kept| {
         let mut candidate = base.clone();
-        let plans = candidate.program.execution_plan.iter_mut().flatten();
+        let plans = candidate.program.plans_mut().iter_mut();
         let delegates = plans.flat_map(|plan| plan.delegates.iter_mut().flatten());
         for (delegate, _) in delegates.zip(kept).filter(|(_, kept)| !**kept) {
             delegate.compile_specs.iter_mut().for_each(Vec::clear);

@@ -53,15 +53,11 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
             let dropped: HashSet<(usize, usize)> =
                 dimensions.iter().zip(kept).filter(|(_, kept)| !**kept).map(|(dimension, _)| *dimension).collect();
             let mut candidate = base.clone();
-            let Some(plan) = candidate.program.execution_plan.iter_mut().flatten().nth(method) else {
-                return candidate;
-            };
+            let Some(plan) = candidate.program.plans_mut().get_mut(method) else { return candidate };
             for (value, dimension) in dropped {
-                if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(value))
-                    && let Some(size) = tensor.sizes.as_mut().and_then(|sizes| sizes.get_mut(dimension))
-                {
-                    *size = 1;
-                }
+                let sizes = plan.tensor_mut(value).and_then(|tensor| tensor.sizes.as_mut());
+                let size = sizes.and_then(|sizes| sizes.get_mut(dimension));
+                size.into_iter().for_each(|size| *size = 1);
             }
             infer(plan);
             finish(base, candidate)
@@ -114,7 +110,7 @@ fn is_shrinkable(tensor: &Tensor) -> bool {
 fn with_sizes(base: &Candidate, replaced: Replaced, map: impl Fn(i64) -> i64) -> Candidate {
     let mut candidate = base.clone();
     let smaller = |size: i64| if size > 1 { map(size) } else { size };
-    for plan in candidate.program.execution_plan.iter_mut().flatten() {
+    for plan in candidate.program.plans_mut() {
         let items: HashSet<i64> = plan.values().iter().flat_map(EValue::as_ints).copied().collect();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
             if let EValue::Tensor(tensor) = value
@@ -143,8 +139,8 @@ fn finish(base: &Candidate, mut candidate: Candidate) -> Candidate {
     // Constants with the same data keep sharing them.
     let mut cuts: HashMap<(BlobId, u64), BlobId> = HashMap::new();
     for (plan, before) in execution_plan.iter_mut().flatten().zip(base.program.plans()) {
-        for (value, former) in plan.values.iter_mut().flatten().zip(before.values()) {
-            let (EValue::Tensor(tensor), Some(former)) = (value, former.as_tensor()) else { continue };
+        for (value, tensor) in plan.tensors_mut() {
+            let Some(former) = before.values().get(value).and_then(EValue::as_tensor) else { continue };
             if let TensorData::Blob(id) = tensor.data
                 && tensor.sizes != former.sizes
                 && let (Some(len), Some(blob)) = (tensor.nbytes(), blobs.get(id.0 as usize))

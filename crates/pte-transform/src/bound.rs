@@ -50,7 +50,7 @@ pub fn bound(
     report.inputs = inputs.into_iter().map(|input| input.report).collect();
     let payloads: Vec<_> =
         outcome.payloads.into_iter().map(|(delegate, blob)| (delegate, program.add_blob(blob))).collect();
-    if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
+    if let Some(plan) = program.plans_mut().get_mut(method) {
         plan.values = Some(outcome.values);
         for (delegate, blob) in payloads {
             if let Some(delegate) = plan.delegates.iter_mut().flatten().nth(delegate) {

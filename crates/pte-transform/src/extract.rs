@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::error::EditError;
 use crate::keys::KeyFinder;
 use crate::pattern::Pattern;
-use crate::prune::drop_blobs;
+use crate::remap::{drop_blobs, retain};
 use crate::rename::{name_of, trained_method};
 
 /// Names of the parts that [`extract`] kept and removed.
@@ -68,8 +68,7 @@ pub fn extract(
         if *kept { &mut report.methods } else { &mut report.removed_methods }.push(name.clone());
     }
     if !report.removed_methods.is_empty() {
-        let mut next = flags.iter();
-        program.execution_plan.iter_mut().for_each(|plans| plans.retain(|_| next.next() == Some(&true)));
+        program.execution_plan.iter_mut().for_each(|plans| retain(plans, &flags));
         let is_needed = |key: &String| !removed_keys.contains(key);
         program.named_data.iter_mut().for_each(|list| list.retain(|entry| is_needed(&entry.key)));
         program.external_data.retain(|entry| is_needed(&entry.key));

@@ -15,7 +15,7 @@ use pte_model::diagnostics::file_error::{cannot, named};
 use pte_model::diagnostics::is_io;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::program::{
-    EValue, ExternalData, ExtraTensorInfo, Memory, NamedData, Program, TensorData, TensorDataLocation, TensorLayout,
+    ExternalData, ExtraTensorInfo, Memory, NamedData, Program, TensorData, TensorDataLocation, TensorLayout,
 };
 use pte_model::reader;
 
@@ -133,10 +133,9 @@ fn move_tensors(
     request: &InternalRequest,
 ) -> io::Result<UsedEntries> {
     let mut used = UsedEntries::default();
-    for plan in program.execution_plan.iter_mut().flatten() {
+    for plan in program.plans_mut() {
         let method = plan.name.clone();
-        for (index, value) in plan.values.iter_mut().flatten().enumerate() {
-            let EValue::Tensor(tensor) = value else { continue };
+        for (index, tensor) in plan.tensors_mut() {
             if !tensor.is_external() {
                 continue;
             }

@@ -23,6 +23,7 @@ pub mod optimize;
 pub mod pattern;
 pub mod payloads;
 pub mod prune;
+pub mod remap;
 pub mod rename;
 pub mod strip;
 pub mod weights;

@@ -17,10 +17,10 @@ pub use types::{MergeInput, MergeOptions, Merged, MergedMethod, SharedBuffer};
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{EValue, Program, TensorData};
+use pte_model::program::{Program, TensorData};
 
 use crate::error::EditError;
-use crate::prune::drop_blobs;
+use crate::remap::drop_blobs;
 
 /// Merges programs. Inputs without methods are weights: then all are, and their entries are merged by key.
 ///
@@ -111,24 +111,8 @@ fn move_blobs(part: &mut Program, program: &mut Program) -> io::Result<()> {
     let end = start + part.blobs.len() as u64;
     u32::try_from(end).map_err(|_| io::Error::other("the programs have more than 2^32 pieces of data"))?;
     program.blobs.append(&mut part.blobs);
-    for_each_blob(part, |blob| blob.0 += start as u32);
+    part.for_each_blob_mut(|blob| blob.0 += start as u32);
     Ok(())
-}
-
-/// Calls a function with each reference to a blob.
-fn for_each_blob(program: &mut Program, mut change: impl FnMut(&mut BlobId)) {
-    for plan in program.execution_plan.iter_mut().flatten() {
-        for value in plan.values.iter_mut().flatten() {
-            if let EValue::Tensor(tensor) = value
-                && let TensorData::Blob(blob) = &mut tensor.data
-            {
-                change(blob);
-            }
-        }
-        plan.delegates.iter_mut().flatten().for_each(|delegate| change(&mut delegate.processed));
-    }
-    program.named_data.iter_mut().flatten().for_each(|entry| change(&mut entry.data));
-    program.external_data.iter_mut().for_each(|entry| change(&mut entry.data));
 }
 
 /// Numbers the copies of equal data again, by input. Files are read with numbers that count data of equal samples,
@@ -163,7 +147,7 @@ fn number_copies(inputs: &mut [MergeInput]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use pte_model::format::ScalarType;
-    use pte_model::program::{ExecutionPlan, Memory, Tensor, ValueId};
+    use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, ValueId};
 
     use super::*;
     use crate::rename::MethodRename;

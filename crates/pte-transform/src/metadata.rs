@@ -15,7 +15,7 @@ pub use value::MetadataValue;
 
 use crate::error::EditError;
 use crate::pattern::Pattern;
-use crate::prune::drop_blobs;
+use crate::remap::drop_blobs;
 use crate::rename::name_of;
 
 /// Prefix of the keys of named data that are metadata.

@@ -94,7 +94,7 @@ pub fn replace(
     let new_keys = decode::decode(&new.data).ok().map(|graph| graph_keys(&graph)).unwrap_or_default();
     let payload = program.add_blob(new.data);
     let delegate = |program: &mut Program, blob: BlobId| {
-        let plan = program.execution_plan.iter_mut().flatten().nth(method);
+        let plan = program.plans_mut().get_mut(method);
         let delegate = plan.and_then(|plan| plan.delegates.as_mut()).and_then(|list| list.get_mut(index));
         delegate.into_iter().for_each(|delegate| delegate.processed = blob);
     };

@@ -16,9 +16,9 @@ use std::collections::HashSet;
 use self::graph::{MethodGraph, Step, index};
 use self::placed::PlacedTensors;
 use self::places::Places;
-use pte_model::data::BlobId;
-use pte_model::program::instruction::{Callee, FieldMut};
-use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
+use crate::remap::{Indices, Remap, drop_blobs};
+use pte_model::program::instruction::Callee;
+use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor};
 
 /// Parts of a method that are kept.
 #[derive(Debug)]
@@ -37,6 +37,15 @@ impl MethodUses {
     /// Returns `true` if everything is kept.
     fn are_complete(&self) -> bool {
         [&self.values, &self.steps, &self.operators, &self.delegates].iter().all(|part| part.iter().all(|used| *used))
+    }
+
+    fn remap(&self, plan: &ExecutionPlan) -> Remap {
+        Remap {
+            values: Indices::retained(&self.values),
+            operators: Indices::retained(&self.operators),
+            delegates: Indices::retained(&self.delegates),
+            ..Remap::of_instructions(plan, &self.steps)
+        }
     }
 }
 
@@ -299,8 +308,7 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
-/// Numbers of parts that were removed from a method: part of a [`PrunedMethod`]. `pte-emit` adds the names of the
-/// source.
+/// Parts that [`prune`] removed from a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrunedParts {
@@ -316,17 +324,12 @@ pub struct PrunedParts {
     pub names: Vec<String>,
 }
 
-/// Remaining parts of a method, and the numbers of removed ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PrunedMethod {
-    /// Former indices of the remaining values.
-    pub values: Vec<usize>,
-    /// Former positions of the remaining instructions, counted through all chains.
-    pub steps: Vec<usize>,
-    /// Former indices of the remaining delegates.
-    pub delegates: Vec<usize>,
-    /// Numbers of removed parts, without names, which the source has.
-    pub removed: PrunedParts,
+impl PrunedParts {
+    /// Returns the numbers of removed parts, with the names of removed values in the source.
+    pub fn new(remap: &Remap, names: Vec<String>) -> PrunedParts {
+        let [instructions, values, operators, delegates] = remap.removed();
+        PrunedParts { instructions, values, operators, delegates, names }
+    }
 }
 
 /// Removes the parts without effect and the unreferenced data, and renumbers the others. Returns one entry for each
@@ -343,14 +346,14 @@ pub struct PrunedMethod {
 /// let forward = &mut program.execution_plan.as_mut().unwrap()[0];
 /// forward.outputs = forward.inputs.clone();
 /// let pruned = prune(&mut program);
-/// assert_eq!((pruned[0].removed.instructions, pruned[0].removed.operators), (3, 3));
+/// assert_eq!((pruned[0].instructions.removed(), pruned[0].operators.removed()), (3, 3));
 /// assert_eq!(program.plans()[0].outputs, Some(vec![ValueId(0)]));
 /// assert!(program.blobs.is_empty());
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
-    let pruned = sweep_unused(program, Roots::Effects);
-    if pruned.iter().any(|method| method.removed.values + method.removed.delegates > 0) {
+pub fn prune(program: &mut Program) -> Vec<Remap> {
+    let pruned = sweep(program, Roots::Effects);
+    if pruned.iter().any(|method| method.values.removed() + method.delegates.removed() > 0) {
         drop_blobs(program);
     }
     pruned
@@ -359,202 +362,22 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
 /// Removes unreferenced values, operators, delegates and data, and renumbers the others. All instructions are kept,
 /// even those without effect.
 pub fn drop_unreferenced(program: &mut Program) {
-    sweep_unused(program, Roots::Instructions);
+    sweep(program, Roots::Instructions);
     drop_blobs(program);
 }
 
-/// Removes the instructions whose flag in `kept`, counted through all chains, is false. A jump to a removed instruction
-/// then leads to the next remaining one.
-pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
-    let uses = MethodUses { steps: kept.to_vec(), ..all_used(plan) };
-    sweep(plan, &uses, &mut PrunedMethod::default());
-}
-
-/// Returns the uses of a method all of whose parts are kept.
-fn all_used(plan: &ExecutionPlan) -> MethodUses {
-    MethodUses {
-        values: vec![true; plan.values().len()],
-        steps: vec![true; plan.instructions().count()],
-        operators: vec![true; plan.operators.as_ref().map_or(0, Vec::len)],
-        delegates: vec![true; plan.delegates().len()],
-    }
-}
-
-/// Removes the values whose flag in `kept` is false, and renumbers the others. Nothing may refer to removed ones.
-pub(crate) fn keep_values(plan: &mut ExecutionPlan, kept: &[bool]) {
-    let uses = MethodUses { values: kept.to_vec(), ..all_used(plan) };
-    sweep(plan, &uses, &mut PrunedMethod::default());
-}
-
-/// Removes the delegates whose flag in `kept` is false, and renumbers the others. No instruction may call removed ones.
-pub(crate) fn keep_delegates(plan: &mut ExecutionPlan, kept: &[bool]) {
-    let uses = MethodUses { delegates: kept.to_vec(), ..all_used(plan) };
-    sweep(plan, &uses, &mut PrunedMethod::default());
-}
-
-/// Removes the unused parts of methods until all parts are used. Returns one entry for each method.
-fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
-    let start = |plan: &ExecutionPlan| PrunedMethod {
-        values: (0..plan.values().len()).collect(),
-        steps: (0..plan.instructions().count()).collect(),
-        delegates: (0..plan.delegates().len()).collect(),
-        ..PrunedMethod::default()
-    };
-    let mut pruned: Vec<PrunedMethod> = program.plans().iter().map(start).collect();
+/// Removes the unused parts of methods until all parts are used.
+fn sweep(program: &mut Program, roots: Roots) -> Vec<Remap> {
+    let mut pruned: Vec<Remap> = program.plans().iter().map(Remap::all).collect();
     loop {
         let uses = uses(&MethodGraph::of_program(program), roots);
         if uses.iter().all(MethodUses::are_complete) {
-            break;
+            return pruned;
         }
-        let plans = program.execution_plan.iter_mut().flatten().zip(&mut pruned);
-        for ((plan, pruned), uses) in plans.zip(&uses) {
-            sweep(plan, uses, pruned);
-        }
-    }
-    pruned
-}
-
-/// Removes the parts of a method that are not used.
-fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod) {
-    let removed = |used: &[bool]| used.iter().filter(|used| !**used).count();
-    pruned.removed.values += removed(&uses.values);
-    pruned.removed.instructions += removed(&uses.steps);
-    pruned.removed.operators += removed(&uses.operators);
-    pruned.removed.delegates += removed(&uses.delegates);
-    retain(&mut pruned.values, &uses.values);
-    retain(&mut pruned.steps, &uses.steps);
-    retain(&mut pruned.delegates, &uses.delegates);
-    let (operators, delegates) = (Renumbering::new(&uses.operators), Renumbering::new(&uses.delegates));
-    let mut steps = uses.steps.as_slice();
-    for chain in plan.chains.iter_mut().flatten() {
-        let Some(instructions) = &mut chain.instructions else { continue };
-        let (used, rest) = steps.split_at(instructions.len());
-        steps = rest;
-        let positions = Renumbering::new(used);
-        retain(instructions, used);
-        if let Some(traces) = &mut chain.stacktrace {
-            retain(traces, used);
-        }
-        for instruction in instructions {
-            instruction.for_each_field(|field| match field {
-                FieldMut::Operator(id) => operators.apply(&mut id.0),
-                FieldMut::Delegate(id) => delegates.apply(&mut id.0),
-                FieldMut::Destination(index) => positions.apply(index),
-                // Values are renumbered below.
-                FieldMut::Operand(_) | FieldMut::Args(_) => {}
-            });
+        for ((plan, pruned), uses) in program.plans_mut().iter_mut().zip(&mut pruned).zip(&uses) {
+            let remap = uses.remap(plan);
+            remap.apply(plan);
+            pruned.then(&remap);
         }
     }
-    plan.operators.iter_mut().for_each(|list| retain(list, &uses.operators));
-    plan.delegates.iter_mut().for_each(|list| retain(list, &uses.delegates));
-    plan.values.iter_mut().for_each(|list| retain(list, &uses.values));
-    let values = Renumbering::new(&uses.values);
-    renumber_values(plan, |value| values.of(value));
-}
-
-/// Removes the items that are not used. Items beyond the end of `used` are kept.
-fn retain<T>(items: &mut Vec<T>, used: &[bool]) {
-    let mut used = used.iter();
-    items.retain(|_| used.next().is_none_or(|used| *used));
-}
-
-/// New indices of the elements of a list.
-struct Renumbering {
-    /// By former index, and for the end of the list: number of used elements before it.
-    before: Vec<i64>,
-}
-
-impl Renumbering {
-    fn new(used: &[bool]) -> Renumbering {
-        let mut before = Vec::with_capacity(used.len() + 1);
-        let mut count = 0;
-        before.push(0);
-        before.extend(used.iter().map(|used| {
-            count += i64::from(*used);
-            count
-        }));
-        Renumbering { before }
-    }
-
-    /// Returns the new index of an element, or of the next remaining one. An index beyond the end of the list keeps its
-    /// distance from the end, and a negative one its value, so both stay invalid.
-    fn of(&self, index: i64) -> i64 {
-        let end = self.before.len() as i64 - 1;
-        match usize::try_from(index).ok().map(|index| self.before.get(index)) {
-            Some(Some(before)) => *before,
-            Some(None) => index - end + self.before.last().unwrap_or(&0),
-            None => index,
-        }
-    }
-
-    fn apply(&self, index: &mut i32) {
-        *index = self.of((*index).into()) as i32;
-    }
-}
-
-/// Replaces the indices of values in a method by those that `map` returns: in inputs, outputs, arguments, operands,
-/// items of lists and bases of views.
-pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
-    let apply = |value: &mut ValueId| value.0 = map((*value).into()) as i32;
-    for list in [&mut plan.inputs, &mut plan.outputs] {
-        list.iter_mut().flatten().for_each(apply);
-    }
-    for chain in plan.chains.iter_mut().flatten() {
-        for list in [&mut chain.inputs, &mut chain.outputs] {
-            list.iter_mut().flatten().for_each(apply);
-        }
-        for instruction in chain.instructions.iter_mut().flatten() {
-            instruction.for_each_field(|field| match field {
-                FieldMut::Args(args) => args.iter_mut().flat_map(|args| args.iter_mut()).for_each(apply),
-                FieldMut::Operand(value) => apply(value),
-                FieldMut::Operator(_) | FieldMut::Delegate(_) | FieldMut::Destination(_) => {}
-            });
-        }
-    }
-    for value in plan.values.iter_mut().flatten() {
-        match value {
-            EValue::Tensor(tensor) => {
-                if let Memory::View { base } = &mut tensor.memory {
-                    *base = map((*base).into()) as u32;
-                }
-            }
-            EValue::IntList(items) => items.iter_mut().flatten().for_each(|item| *item = map(*item)),
-            EValue::TensorList(items) | EValue::OptionalTensorList(items) => {
-                items.iter_mut().flatten().for_each(apply);
-            }
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::Unknown(_) => {}
-        }
-    }
-}
-
-/// Removes the blobs that nothing refers to.
-pub(crate) fn drop_blobs(program: &mut Program) {
-    let mut used = vec![false; program.blobs.len()];
-    for (_, blob) in program.blob_references() {
-        if let Some(used) = used.get_mut(blob.0 as usize) {
-            *used = true;
-        }
-    }
-    retain(&mut program.blobs, &used);
-    let blobs = Renumbering::new(&used);
-    let apply = |blob: &mut BlobId| blob.0 = blobs.of(blob.0.into()) as u32;
-    for plan in program.execution_plan.iter_mut().flatten() {
-        for value in plan.values.iter_mut().flatten() {
-            if let EValue::Tensor(tensor) = value
-                && let TensorData::Blob(blob) = &mut tensor.data
-            {
-                apply(blob);
-            }
-        }
-        plan.delegates.iter_mut().flatten().for_each(|delegate| apply(&mut delegate.processed));
-    }
-    program.named_data.iter_mut().flatten().for_each(|named| apply(&mut named.data));
-    program.external_data.iter_mut().for_each(|external| apply(&mut external.data));
 }

@@ -108,7 +108,7 @@ pub fn rename(
         .filter(|(from, to)| from != to)
         .map(|(from, to)| MethodRename::new(from, to))
         .collect();
-    for (plan, name) in program.execution_plan.iter_mut().flatten().zip(&after) {
+    for (plan, name) in program.plans_mut().iter_mut().zip(&after) {
         if plan.name.as_ref().is_some_and(|old| old != name) {
             plan.name = Some(name.clone());
         }

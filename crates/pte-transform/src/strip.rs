@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use pte_model::data::{Blob, BlobId};
 use pte_model::format::words::words;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{EValue, ExtraTensorInfo, Memory, Program};
+use pte_model::program::{ExecutionPlan, ExtraTensorInfo, Memory, Program};
 use pte_xnnpack::{decode, encode};
 use serde::Serialize;
 
-use crate::prune::{drop_blobs, prune};
+use crate::prune::prune;
+use crate::remap::{Remap, drop_blobs};
 
 words! {
     /// A kind of information that [`strip`] removes, in the order in which they are removed.
@@ -67,23 +68,18 @@ pub fn strip(program: &mut Program, tests: &mut Vec<MethodTests>, kind: StripKin
         StripKind::Names => names(program),
         StripKind::Handles => handles(program),
         StripKind::Tests => std::mem::take(tests).iter().map(|tests| tests.cases.len()).sum(),
-        StripKind::Unused => {
-            let pruned = prune(program).into_iter().map(|method| method.removed);
-            pruned.map(|parts| parts.instructions + parts.values + parts.operators + parts.delegates).sum()
-        }
+        StripKind::Unused => prune(program).iter().flat_map(Remap::removed).sum(),
     }
 }
 
 fn traces(program: &mut Program) -> usize {
-    let chains = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.chains.iter_mut().flatten());
+    let chains = program.plans_mut().iter_mut().flat_map(|plan| plan.chains.iter_mut().flatten());
     chains.filter_map(|chain| chain.stacktrace.take()).map(|traces| traces.iter().flatten().count()).sum()
 }
 
 fn names(program: &mut Program) -> usize {
     let mut count = 0;
-    let values = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten());
-    for value in values {
-        let EValue::Tensor(tensor) = value else { continue };
+    for (_, tensor) in program.plans_mut().iter_mut().flat_map(ExecutionPlan::tensors_mut) {
         // The application finds state, and the runtime finds data of a `.ptd`, by the name.
         if tensor.memory != Memory::None || tensor.is_external() {
             continue;

@@ -148,7 +148,7 @@ fn refused(program: &Program, method: usize, [old, new]: [Vec<EValue>; 2]) -> Re
 /// Returns the errors of `check` about the calls of a program whose method has these values.
 fn rejected_calls(program: &Program, method: usize, exact: Vec<EValue>) -> Result<Vec<Finding>, Error> {
     let mut program = program.clone();
-    if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
+    if let Some(plan) = program.plans_mut().get_mut(method) {
         let values = {
             // A value that several instructions write, as in branches, can have other sizes than each.
             let analysis = Method::new(plan);

@@ -94,7 +94,7 @@ impl Resolved {
         let minimized = minimize(&mut self.program, &options);
         let report = |(method, (report, reordering)): (usize, (MethodMemory, Reordering))| {
             if reordering.moved() > 0 {
-                self.reorder_origins(method, &reordering.order);
+                self.origins.reorder(method, &reordering.order);
             }
             report
         };

@@ -12,7 +12,8 @@ use pte_model::error::Error;
 use pte_model::format::words::words;
 use pte_model::program::{ExecutionPlan, MemoryPlan, MemoryPlanner, Program};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
-use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
+use pte_transform::optimize::{Change, ChangeKind, SimplifyOptions, simplify};
+use pte_transform::remap::Remap;
 
 words! {
     /// Kind of changes that [`Resolved::optimize`] makes.
@@ -208,10 +209,8 @@ impl Resolved {
         }
         let counts: Vec<usize> = self.program.plans().iter().map(|plan| plan.instructions().count()).collect();
         let needed = self.with_growth(options, &allowed, &best)?;
-        let Candidate { program, steps, values, delegates, changes, memory, growth, .. } = best;
-        for (method, (values, delegates)) in values.iter().zip(&delegates).enumerate() {
-            self.retain_origins(method, values, delegates, steps[method].len() == counts[method]);
-        }
+        let Candidate { program, remaps, changes, memory, growth, .. } = best;
+        self.origins.retain(&remaps);
         self.program = program;
         let minimized = match options.passes.contains(&OptimizePass::Memory) {
             true => self.minimize_memory(&MinimizeOptions::default()).into_iter().map(Some).collect(),
@@ -289,17 +288,17 @@ impl Resolved {
     /// Returns the program with folded calls, if that is requested.
     fn folded(&self, options: &OptimizeOptions, methods: &[bool]) -> Result<Candidate, Error> {
         let mut program = self.program.clone();
-        let Simplified { values, delegates, mut steps, .. } = Simplified::unchanged(&program);
+        let mut remaps = program.plans().iter().map(Remap::all).collect();
         let (mut changes, mut growth) = (Vec::new(), 0);
         if options.passes.contains(&OptimizePass::Folding) {
             let done = fold(&mut program, methods, FoldOptions { max_growth: options.max_growth });
             let done = done.map_err(|error| self.unreadable(&error))?;
             changes = folded_calls(&done);
-            (steps, growth) = (done.steps, done.growth);
+            (remaps, growth) = (done.remaps, done.growth);
         }
         let memory = self.planned_memory(&program, options.passes.contains(&OptimizePass::Memory))?;
         let overwrites = overwriting(&program, options);
-        Ok(Candidate { program, values, delegates, steps, changes, memory, overwrites, growth })
+        Ok(Candidate { program, remaps, changes, memory, overwrites, growth })
     }
 
     /// Returns a program without copies that change nothing, and what has no effect.
@@ -315,23 +314,13 @@ impl Resolved {
         let memory = self.planned_memory(&program, options.passes.contains(&OptimizePass::Memory))?;
         let mut changes = from.changes.clone();
         changes.extend(done.changes.iter().map(|change| {
-            let step = from.steps[change.method][change.step];
+            let step = from.remaps[change.method].instructions.former()[change.step];
             (change.method, simplified_instruction(change, step))
         }));
-        let former = |lists: &[Vec<usize>], kept: &[Vec<usize>]| -> Vec<Vec<usize>> {
-            let list = |(list, kept): (&Vec<usize>, &Vec<usize>)| kept.iter().map(|at| list[*at]).collect();
-            lists.iter().zip(kept).map(list).collect()
-        };
-        Ok(Candidate {
-            values: former(&from.values, &done.values),
-            delegates: former(&from.delegates, &done.delegates),
-            steps: former(&from.steps, &done.steps),
-            growth: from.growth,
-            overwrites: overwriting(&program, options),
-            program,
-            changes,
-            memory,
-        })
+        let mut remaps = from.remaps.clone();
+        remaps.iter_mut().zip(&done.remaps).for_each(|(remap, later)| remap.then(later));
+        let overwrites = overwriting(&program, options);
+        Ok(Candidate { program, remaps, changes, memory, overwrites, growth: from.growth })
     }
 
     /// Returns the planned memory of each method in bytes; with `best`, that of the minimal planner if it is less.
@@ -345,7 +334,7 @@ impl Resolved {
             return Ok(own);
         }
         let mut minimal = Program { blobs: Vec::new(), ..program.clone() };
-        for plan in minimal.execution_plan.iter_mut().flatten().filter(|plan| kept_plan(plan).is_none()) {
+        for plan in minimal.plans_mut().iter_mut().filter(|plan| kept_plan(plan).is_none()) {
             plan.memory.planner = MemoryPlanner::Minimal;
         }
         Ok(own.into_iter().zip(planned(&minimal)?).map(|(own, minimal)| own.min(minimal)).collect())
@@ -381,10 +370,8 @@ fn overwrites_moves_of(program: &Program) -> Vec<bool> {
 /// A changed program.
 struct Candidate {
     program: Program,
-    /// By method: former indices of the values, of the delegates, and former positions of the instructions.
-    values: Vec<Vec<usize>>,
-    delegates: Vec<Vec<usize>>,
-    steps: Vec<Vec<usize>>,
+    /// By method: indices of the parts that remain.
+    remaps: Vec<Remap>,
     /// Changes, each with the index of its method.
     changes: Vec<(usize, OptimizedInstruction)>,
     /// Planned memory of each method in bytes.

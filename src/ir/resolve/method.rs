@@ -21,7 +21,7 @@ use pte_model::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, NonConstBufferDevice, OperatorId, Program, ValueId,
 };
 use pte_operators::Base;
-use pte_transform::prune::renumber_values;
+use pte_transform::remap::renumber_values;
 use pte_xnnpack::arguments::GraphArgument;
 use pte_yaml::tree::NodeId;
 

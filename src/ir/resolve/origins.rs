@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::overrides::payload::DelegateNames;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
+use pte_transform::remap::Remap;
 use pte_yaml::tree::NodeId;
 
 /// Nodes of the elements of a program, and their names in the source.
@@ -43,7 +44,7 @@ pub struct MethodOrigins {
 }
 
 /// Positions of a delegate and its parts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DelegateOrigin {
     /// Node of the name.
     pub id: NodeId,
@@ -54,7 +55,7 @@ pub struct DelegateOrigin {
 }
 
 /// Nodes of the parts of a graph.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct GraphOrigins {
     /// Node of the name, name and id in the graph of each value.
     pub values: Vec<(NodeId, String, u32)>,
@@ -124,17 +125,15 @@ impl Origins {
         }
     }
 
-    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order. Those of
-    /// instructions are kept only if all instructions remain.
-    pub fn retain(&mut self, method: usize, values: &[usize], delegates: &[usize], all_instructions: bool) {
-        if let Some(method) = self.methods.get_mut(method) {
-            if !all_instructions {
+    /// Keeps the origins of the values and delegates of all methods that remain. Those of instructions are kept only if
+    /// all instructions of the method remain.
+    pub fn retain(&mut self, remaps: &[Remap]) {
+        for (method, remap) in self.methods.iter_mut().zip(remaps) {
+            if remap.instructions.removed() > 0 {
                 method.instructions.clear();
             }
-            let take = |value: &usize| method.values.get_mut(*value).map(std::mem::take);
-            method.values = values.iter().filter_map(take).collect();
-            let take = |delegate: &usize| method.delegates.get_mut(*delegate).map(std::mem::take);
-            method.delegates = delegates.iter().filter_map(take).collect();
+            remap.values.retain(&mut method.values);
+            remap.delegates.retain(&mut method.delegates);
         }
     }
 

@@ -13,7 +13,7 @@ use pte_model::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
 use pte_model::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use pte_model::format::flatbuffer::view::Table;
 use pte_model::format::program::data_segment;
-use pte_model::program::{EValue, Program, TensorData, TensorDataLocation, nbytes};
+use pte_model::program::{ExecutionPlan, Program, TensorData, TensorDataLocation, nbytes};
 use pte_model::reader::program::Ranges;
 
 /// The data of a key.
@@ -45,8 +45,7 @@ impl ExternalKeys {
             return;
         }
         let Program { execution_plan, blobs, .. } = program;
-        for value in execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
-            let EValue::Tensor(tensor) = value else { continue };
+        for (_, tensor) in execution_plan.iter_mut().flatten().flat_map(ExecutionPlan::tensors_mut) {
             let Some(extra) =
                 tensor.extra_tensor_info.as_ref().filter(|extra| extra.location == TensorDataLocation::EXTERNAL)
             else {

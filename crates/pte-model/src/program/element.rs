@@ -114,6 +114,21 @@ impl Program {
         let external = self.external_data.iter().enumerate();
         methods.chain(named).chain(external.map(|(number, data)| (Element::ExternalData(number), data.data)))
     }
+
+    /// Calls a function with each reference to a blob.
+    #[doc(hidden)]
+    pub fn for_each_blob_mut(&mut self, mut change: impl FnMut(&mut BlobId)) {
+        for plan in self.plans_mut() {
+            for (_, tensor) in plan.tensors_mut() {
+                if let TensorData::Blob(blob) = &mut tensor.data {
+                    change(blob);
+                }
+            }
+            plan.delegates.iter_mut().flatten().for_each(|delegate| change(&mut delegate.processed));
+        }
+        self.named_data.iter_mut().flatten().for_each(|named| change(&mut named.data));
+        self.external_data.iter_mut().for_each(|external| change(&mut external.data));
+    }
 }
 
 /// The methods of a program, for paths.

@@ -74,9 +74,9 @@ impl MemoryPlan {
     /// States this plan in its method: the location of each tensor, sizes and devices of the pools.
     #[doc(hidden)]
     pub fn state_in(self, plan: &mut ExecutionPlan) {
-        for (value, place) in plan.values.iter_mut().flatten().zip(self.places) {
-            if let (EValue::Tensor(tensor), Some((pool, offset))) = (value, place) {
-                tensor.memory = Memory::At { pool, offset };
+        for (value, tensor) in plan.tensors_mut() {
+            if let Some(Some((pool, offset))) = self.places.get(value) {
+                tensor.memory = Memory::At { pool: *pool, offset: *offset };
             }
         }
         plan.memory = MemoryRequest {

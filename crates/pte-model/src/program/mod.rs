@@ -375,6 +375,12 @@ impl EValue {
         let EValue::Tensor(tensor) = self else { return None };
         Some(tensor)
     }
+
+    /// Returns the tensor, to change it.
+    pub fn as_tensor_mut(&mut self) -> Option<&mut Tensor> {
+        let EValue::Tensor(tensor) = self else { return None };
+        Some(tensor)
+    }
 }
 
 macro_rules! members {
@@ -884,6 +890,11 @@ impl Program {
         self.execution_plan.as_deref().unwrap_or_default()
     }
 
+    /// Returns the methods, to change them.
+    pub fn plans_mut(&mut self) -> &mut [ExecutionPlan] {
+        self.execution_plan.as_deref_mut().unwrap_or_default()
+    }
+
     /// Returns the total size of all compile specs in bytes.
     #[doc(hidden)]
     pub fn compile_spec_size(&self) -> u64 {
@@ -902,6 +913,22 @@ impl ExecutionPlan {
     /// Returns the tensors with their indices.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.values().iter().enumerate().filter_map(|(index, value)| Some((index, value.as_tensor()?)))
+    }
+
+    /// Returns the tensors with their indices, to change them.
+    pub fn tensors_mut(&mut self) -> impl Iterator<Item = (usize, &mut Tensor)> {
+        let values = self.values.iter_mut().flatten().enumerate();
+        values.filter_map(|(index, value)| Some((index, value.as_tensor_mut()?)))
+    }
+
+    /// Returns the tensor with an index, to change it.
+    pub fn tensor_mut(&mut self, index: usize) -> Option<&mut Tensor> {
+        self.values.as_mut()?.get_mut(index)?.as_tensor_mut()
+    }
+
+    /// Returns the instructions of all chains, to change them.
+    pub fn instructions_mut(&mut self) -> impl Iterator<Item = &mut Instruction> {
+        self.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten())
     }
 
     /// Returns the delegates; an empty slice if the list is absent.

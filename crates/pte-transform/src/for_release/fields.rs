@@ -3,25 +3,18 @@
 use std::collections::HashMap;
 
 use super::target::Target;
-use crate::prune::keep_delegates;
+use crate::remap::{Indices, Remap};
 use pte_model::data::BlobId;
-use pte_model::program::instruction::FieldMut;
-use pte_model::program::{
-    BackendDelegate, DelegateId, Device, EValue, ExecutionPlan, ExtraTensorInfo, Program, TensorDataLocation,
-};
+use pte_model::program::{BackendDelegate, Device, ExecutionPlan, ExtraTensorInfo, Program, TensorDataLocation};
 
 /// Lets the calls of a method share delegates with equal payloads, as an exporter does. `same` has for each blob the
-/// first one with its bytes. Returns, by method, the former indices of the delegates that remain.
-pub fn share_delegates(program: &mut Program, same: &[BlobId], target: &Target<'_>) -> Vec<Vec<usize>> {
-    let plans = program.execution_plan.iter_mut().flatten();
-    plans.map(|plan| if target.exporter.shares_delegates { share(plan, same) } else { all(plan) }).collect()
+/// first one with its bytes.
+pub fn share_delegates(program: &mut Program, same: &[BlobId], target: &Target<'_>) -> Vec<Remap> {
+    let plans = program.plans_mut().iter_mut();
+    plans.map(|plan| if target.exporter.shares_delegates { share(plan, same) } else { Remap::all(plan) }).collect()
 }
 
-fn all(plan: &ExecutionPlan) -> Vec<usize> {
-    (0..plan.delegates().len()).collect()
-}
-
-fn share(plan: &mut ExecutionPlan, same: &[BlobId]) -> Vec<usize> {
+fn share(plan: &mut ExecutionPlan, same: &[BlobId]) -> Remap {
     let first = |blob: BlobId| same.get(blob.0 as usize).copied().unwrap_or(blob);
     let delegates = plan.delegates();
     let mut alike: HashMap<BlobId, Vec<usize>> = HashMap::new();
@@ -40,20 +33,10 @@ fn share(plan: &mut ExecutionPlan, same: &[BlobId]) -> Vec<usize> {
         firsts.push(equal.unwrap_or(index));
     }
     let kept: Vec<bool> = firsts.iter().enumerate().map(|(index, first)| index == *first).collect();
-    if kept.iter().all(|kept| *kept) {
-        return all(plan);
-    }
-    for instruction in plan.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten()) {
-        instruction.for_each_field(|field| {
-            if let FieldMut::Delegate(id) = field
-                && let Some(first) = id.item(&firsts)
-            {
-                *id = DelegateId::of(*first);
-            }
-        });
-    }
-    keep_delegates(plan, &kept);
-    (0..kept.len()).filter(|index| kept[*index]).collect()
+    let mut remap = Remap { delegates: Indices::retained(&kept), ..Remap::all(plan) };
+    firsts.iter().enumerate().for_each(|(index, first)| remap.delegates.replace(index, *first));
+    remap.apply(plan);
+    remap
 }
 
 /// Removes names of tensors that the exporter does not write, and a list of devices that are all the CPU. Returns the
@@ -67,8 +50,7 @@ pub fn rewrite(plan: &mut ExecutionPlan, target: &Target<'_>) -> usize {
         return 0;
     }
     let mut removed = 0;
-    for value in plan.values.iter_mut().flatten() {
-        let EValue::Tensor(tensor) = value else { continue };
+    for (_, tensor) in plan.tensors_mut() {
         let has_only_name = |extra: &ExtraTensorInfo| {
             extra.location == TensorDataLocation::SEGMENT && extra.device() == Device::CPU && extra.tag.is_none()
         };

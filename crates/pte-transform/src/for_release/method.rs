@@ -1,50 +1,52 @@
 //! Replaces calls of a method: instructions, literals, memory, the table of operators.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::call::{CallContext, NewArg, NewCall, Rewritten};
 use super::problems::Inexpressible;
 use super::replacements::REPLACEMENTS;
 use super::result::ReplacedCall;
 use super::target::Target;
-use crate::prune::keep_values;
+use crate::remap::{Indices, Remap, renumber_jumps};
 use pte_analysis::method::Method;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::instruction::{Callee, FieldMut};
+use pte_model::program::instruction::Callee;
 use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
 use pte_model::program::{
     Args, Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Tensor, ValueId,
 };
 
 /// Result of replacing the calls of a method.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RewrittenMethod {
     /// Replaced calls, in order.
     pub replaced: Vec<ReplacedCall>,
     /// Calls that have no replacement.
     pub problems: Vec<Inexpressible>,
-    /// Former indices of the values that remain, without new ones.
-    pub values: Vec<usize>,
+    /// Indices of the parts that remain. New values follow all former ones.
+    pub remap: Remap,
     /// The plan has tensors that it did not have, or that had the memory of others.
     pub needs_memory: bool,
 }
 
 /// Replaces the calls of a method that a release cannot execute. With problems, nothing is replaced.
 pub fn rewrite(method: usize, plan: &mut ExecutionPlan, target: &Target<'_>) -> RewrittenMethod {
-    let count = plan.values().len();
-    let mut done = RewrittenMethod { values: (0..count).collect(), ..RewrittenMethod::default() };
+    let remap = Remap::all(plan);
+    let mut done = RewrittenMethod { replaced: Vec::new(), problems: Vec::new(), remap, needs_memory: false };
     let found = find(method, plan, target, &mut done);
     if !done.problems.is_empty() || found.is_empty() {
         return done;
     }
+    let is_kept = |step: usize| done.replaced.binary_search_by_key(&step, |call| call.step).is_err();
+    let kept: Vec<bool> = (0..plan.instructions().count()).map(is_kept).collect();
+    let instructions = Indices::retained(&kept);
     let mut editor = Editor::new(plan);
     for rewritten in found.values().flat_map(BTreeMap::values) {
         done.needs_memory |= rewritten.temporary.is_some() || rewritten.own_memory.is_some();
     }
     editor.replace(found);
-    let kept = editor.finish();
-    done.values = (0..count).filter(|value| kept[*value]).collect();
+    done.remap = Remap { instructions, ..editor.finish() };
     done
 }
 
@@ -146,28 +148,21 @@ impl<'p> Editor<'p> {
         for chain in 0..count {
             let Some(mut replaced) = found.remove(&chain) else { continue };
             let Some(found) = self.chain(chain) else { continue };
-            let (instructions, traces) = (found.instructions.take().unwrap_or_default(), found.stacktrace.take());
-            let mut positions = Vec::with_capacity(instructions.len() + 1);
+            let (instructions, mut traces) = (found.instructions.take().unwrap_or_default(), found.stacktrace.take());
+            let times = |index| replaced.get(&index).map_or(1, |rewritten: &Rewritten| rewritten.calls.len());
+            let positions = Indices::repeated((0..instructions.len()).map(times));
             let mut new: Vec<Instruction> = Vec::with_capacity(instructions.len());
             for (index, instruction) in instructions.into_iter().enumerate() {
-                positions.push(new.len());
                 match replaced.remove(&index) {
                     Some(rewritten) => new.extend(self.calls(rewritten, instruction.args())),
                     None => new.push(instruction),
                 }
             }
-            positions.push(new.len());
             renumber_jumps(&mut new, &positions);
             // Each new call has the trace of the former one.
-            let repeated = traces.map(|traces| {
-                let trace = |(index, trace)| {
-                    let times = positions.get(index..index + 2).map_or(1, |range| range[1] - range[0]);
-                    std::iter::repeat_n(trace, times)
-                };
-                traces.into_iter().enumerate().flat_map(trace).collect()
-            });
+            traces.iter_mut().for_each(|traces| positions.retain(traces));
             if let Some(chain) = self.chain(chain) {
-                (chain.instructions, chain.stacktrace) = (Some(new), repeated);
+                (chain.instructions, chain.stacktrace) = (Some(new), traces);
             }
         }
     }
@@ -247,9 +242,8 @@ impl<'p> Editor<'p> {
     fn give_memory(&mut self, value: ValueId) {
         let Some(tensor) = self.plan.value(value).and_then(EValue::as_tensor) else { return };
         let memory = self.new_memory(&tensor.clone());
-        if let Some(EValue::Tensor(tensor)) = value.item_mut(self.plan.values.get_or_insert_default()) {
-            tensor.memory = memory;
-        }
+        let tensor = value.get().and_then(|value| self.plan.tensor_mut(value));
+        tensor.into_iter().for_each(|tensor| tensor.memory = memory);
     }
 
     /// Returns memory for a tensor: planned, or in a method with explicit offsets at the end of its first pool, which
@@ -269,27 +263,12 @@ impl<'p> Editor<'p> {
         Memory::At { pool: 1, offset }
     }
 
-    /// Removes operators and values that only replaced calls referred to. Returns, by former and new value, `true` if
-    /// it remains.
-    fn finish(self) -> Vec<bool> {
+    /// Removes operators and values that only replaced calls referred to.
+    fn finish(self) -> Remap {
         let Editor { plan, freed, is_in_order, .. } = self;
-        let order = first_uses(plan);
-        let operators = plan.operators.take().unwrap_or_default();
-        let mut kept: Vec<usize> = order.iter().filter_map(|id| id.within(operators.len())).collect();
+        let mut operators: Vec<usize> = first_uses(plan).iter().filter_map(|id| id.get()).collect();
         if !is_in_order {
-            // Operators that no instruction calls stay, too.
-            kept.sort_unstable();
-        }
-        let numbers: HashMap<usize, usize> = kept.iter().enumerate().map(|(new, former)| (*former, new)).collect();
-        plan.operators = Some(kept.iter().map(|former| operators[*former].clone()).collect());
-        for instruction in plan.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten()) {
-            instruction.for_each_field(|field| {
-                if let FieldMut::Operator(id) = field
-                    && let Some(new) = id.get().and_then(|former| numbers.get(&former))
-                {
-                    *id = OperatorId::of(*new);
-                }
-            });
+            operators.sort_unstable();
         }
         let mut references = references(plan);
         let mut kept = vec![true; references.len()];
@@ -305,8 +284,11 @@ impl<'p> Editor<'p> {
                 });
             }
         }
-        keep_values(plan, &kept);
-        kept
+        let values = Indices::retained(&kept);
+        let operators = Indices::ordered(operators, plan.operators.as_ref().map_or(0, Vec::len));
+        let remap = Remap { values, operators, ..Remap::all(plan) };
+        remap.apply(plan);
+        remap
     }
 }
 
@@ -345,17 +327,4 @@ fn references(plan: &ExecutionPlan) -> Vec<u32> {
         }
     }
     references
-}
-
-/// Replaces the destinations of jumps; `positions` has the new index of each former instruction, and of the end.
-fn renumber_jumps(instructions: &mut [Instruction], positions: &[usize]) {
-    for instruction in instructions {
-        instruction.for_each_field(|field| {
-            if let FieldMut::Destination(index) = field
-                && let Some(new) = usize::try_from(*index).ok().and_then(|index| positions.get(index))
-            {
-                *index = i32::try_from(*new).unwrap_or(i32::MAX);
-            }
-        });
-    }
 }

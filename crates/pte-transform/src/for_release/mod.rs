@@ -45,12 +45,11 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<ForRele
     done.payloads = payloads.rewritten;
     done.problems = payloads.problems;
     payload::orders(program, target, &mut done.problems);
-    for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
+    for (method, plan) in program.plans_mut().iter_mut().enumerate() {
         let rewritten = method::rewrite(method, plan, target);
-        done.has_moved.push(!rewritten.replaced.is_empty());
         done.replaced.extend(rewritten.replaced);
         done.problems.extend(rewritten.problems);
-        done.values.push(rewritten.values);
+        done.remaps.push(rewritten.remap);
         done.needs_memory |= rewritten.needs_memory;
         done.names += fields::rewrite(plan, target);
     }

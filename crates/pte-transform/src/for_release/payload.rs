@@ -7,7 +7,7 @@ use std::io;
 use super::problems::{Inexpressible, first_exporter};
 use super::target::Target;
 use crate::named::DelegateGraphs;
-use crate::prune::drop_blobs;
+use crate::remap::drop_blobs;
 use pte_model::data::{Blob, BlobId};
 use pte_model::format::DimOrder;
 use pte_model::format::exporter::XnnpackConstants;
@@ -78,7 +78,7 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
         }
     }
     if !new.is_empty() && done.problems.is_empty() {
-        for plan in program.execution_plan.iter_mut().flatten() {
+        for plan in program.plans_mut() {
             for delegate in plan.delegates.iter_mut().flatten() {
                 delegate.processed = new.get(&delegate.processed).copied().unwrap_or(delegate.processed);
             }

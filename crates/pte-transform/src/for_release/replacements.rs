@@ -313,7 +313,7 @@ mod tests {
         let mut plan = plan(&[]);
         let done = without_views(&mut plan);
         assert!(done.problems.is_empty() && done.needs_memory);
-        assert_eq!((done.replaced.len(), &*done.values), (1, &[0, 1, 2, 3, 4, 5][..]));
+        assert_eq!((done.replaced.len(), done.remap.values.former()), (1, &[0, 1, 2, 3, 4, 5][..]));
         assert_eq!(plan.operator(OperatorId(1)), Some(&Operator::new("aten::view_copy.out")));
         assert_eq!(plan.instructions().nth(1), Some(&call(1, &[BASE, SIZE, VIEW, VIEW])));
         assert_eq!((memory_of_view(&plan), plan.operators.as_ref().unwrap().len()), (&AUTO, 2));

@@ -1,6 +1,7 @@
 //! Result of rewriting a program for a release.
 
 use super::problems::Inexpressible;
+use crate::remap::Remap;
 
 /// A call that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +25,8 @@ pub struct ForRelease {
     pub payloads: usize,
     /// Number of tensors whose names were removed.
     pub names: usize,
-    /// By method: former indices of the values that remain. New ones follow them.
-    pub values: Vec<Vec<usize>>,
-    /// By method: instructions were replaced, so that their positions may differ.
-    pub has_moved: Vec<bool>,
+    /// By method: indices of the parts that remain. New values follow all former ones.
+    pub remaps: Vec<Remap>,
     /// Some tensors have memory that they did not have before. In a method with explicit offsets, it is after that of
     /// the others.
     pub needs_memory: bool,

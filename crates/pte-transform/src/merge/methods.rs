@@ -5,7 +5,7 @@ use std::io;
 
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{EValue, ExecutionPlan, Program, TensorData};
+use pte_model::program::{ExecutionPlan, Program, TensorData};
 
 use super::data::have_same_bytes;
 use super::{MergeInput, MergeOptions, Merged, MergedMethod};
@@ -160,10 +160,8 @@ pub fn is_in_order(program: &Program) -> bool {
 fn are_equal(program: &Program, a: &ExecutionPlan, b: &ExecutionPlan) -> io::Result<bool> {
     let (mut without, mut blobs) = ([a.clone(), b.clone()], [Vec::new(), Vec::new()]);
     for (plan, blobs) in without.iter_mut().zip(&mut blobs) {
-        for value in plan.values.iter_mut().flatten() {
-            if let EValue::Tensor(tensor) = value
-                && let TensorData::Blob(blob) = tensor.data
-            {
+        for (_, tensor) in plan.tensors_mut() {
+            if let TensorData::Blob(blob) = tensor.data {
                 blobs.push(blob);
                 tensor.data = TensorData::None;
             }

@@ -97,10 +97,8 @@ pub fn separate(inputs: &mut [MergeInput], report: &mut Merged) {
 
 /// Adds an offset to the tensors of a pool.
 fn shift(program: &mut Program, pool: u32, by: u64) {
-    let values = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten());
-    for value in values {
-        if let EValue::Tensor(tensor) = value
-            && tensor.device() == Device::CPU
+    for (_, tensor) in program.plans_mut().iter_mut().flat_map(ExecutionPlan::tensors_mut) {
+        if tensor.device() == Device::CPU
             && let Memory::At { pool: of, offset } = &mut tensor.memory
             && *of == pool
         {
@@ -111,7 +109,7 @@ fn shift(program: &mut Program, pool: u32, by: u64) {
 
 /// Sets the size of a pool in the methods that have it.
 fn resize(program: &mut Program, pool: u32, size: u64) {
-    for plan in program.execution_plan.iter_mut().flatten() {
+    for plan in program.plans_mut() {
         if let Some(own) = plan.memory.non_const_buffer_sizes.as_mut().and_then(|sizes| sizes.get_mut(pool as usize)) {
             *own = i64::try_from(size).unwrap_or(i64::MAX);
         }
@@ -121,11 +119,8 @@ fn resize(program: &mut Program, pool: u32, size: u64) {
 /// Numbers the shared state of a program from `first` on, and increases `first` by their number.
 pub fn keep_numbers_apart(program: &mut Program, first: &mut u32) {
     let start = *first;
-    let values = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten());
-    for value in values {
-        if let EValue::Tensor(tensor) = value
-            && let Memory::Auto { shared: Some(number), .. } = &mut tensor.memory
-        {
+    for (_, tensor) in program.plans_mut().iter_mut().flat_map(ExecutionPlan::tensors_mut) {
+        if let Memory::Auto { shared: Some(number), .. } = &mut tensor.memory {
             *number = number.saturating_add(start);
             *first = (*first).max(number.saturating_add(1));
         }
@@ -245,12 +240,12 @@ fn move_to_pool(program: &mut Program, states: &[Vec<bool>], buffers: &BTreeMap<
     }
     let pool = (SHARED_POOL..).find(|pool| !taken.contains(pool)).unwrap_or(SHARED_POOL);
     let numbers: HashMap<&String, u32> = buffers.keys().zip(next..).collect();
-    for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
+    for (method, plan) in program.plans_mut().iter_mut().enumerate() {
         if (0..plan.values().len()).any(|value| named.contains_key(&(method, value))) {
             plan.memory.non_const_buffer_sizes = None;
         }
-        for (value, of) in plan.values.iter_mut().flatten().enumerate() {
-            if let (EValue::Tensor(tensor), Some(name)) = (of, named.get(&(method, value))) {
+        for (value, tensor) in plan.tensors_mut() {
+            if let Some(name) = named.get(&(method, value)) {
                 tensor.memory = Memory::Auto { pool: Some(pool), persistent: true, shared: Some(numbers[*name]) };
             }
         }

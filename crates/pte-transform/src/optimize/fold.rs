@@ -14,10 +14,10 @@ pub use candidates::LeftCall;
 
 use std::io;
 
-use crate::prune::keep_instructions;
+use crate::remap::Remap;
 use candidates::Candidates;
 use growth::Ledger;
-use pte_model::program::{EValue, Memory, Program, TensorData, TensorShapeDynamism};
+use pte_model::program::{Memory, Program, TensorData, TensorShapeDynamism};
 
 /// Options of [`fold`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub struct Folded {
     pub calls: Vec<FoldedCall>,
     /// The calls of known operators on constants that stay, in the order of the methods and instructions.
     pub left: Vec<LeftCall>,
-    /// By method: former positions of the remaining instructions, counted through all chains.
-    pub steps: Vec<Vec<usize>>,
+    /// By method: indices of the parts that remain.
+    pub remaps: Vec<Remap>,
     /// Estimated number of bytes by which the file grows, once unused parts are removed.
     pub growth: i64,
 }
@@ -94,18 +94,15 @@ pub fn fold(program: &mut Program, methods: &[bool], options: FoldOptions) -> io
 
 /// Makes a result a constant; without data, it has no memory.
 fn replace(program: &mut Program, method: usize, value: usize, data: TensorData) {
-    let plan = program.execution_plan.iter_mut().flatten().nth(method);
-    let Some(values) = plan.and_then(|plan| plan.values.as_mut()) else { return };
-    if let Some(EValue::Tensor(tensor)) = values.get_mut(value) {
+    let Some(plan) = program.plans_mut().get_mut(method) else { return };
+    if let Some(tensor) = plan.tensor_mut(value) {
         (tensor.data, tensor.memory) = (data, Memory::None);
         tensor.shape_dynamism = TensorShapeDynamism::STATIC;
         tensor.extra_tensor_info = None;
     }
     // Views of it that stay are views of a constant, which has no planned memory.
-    for other in values.iter_mut() {
-        if let EValue::Tensor(tensor) = other
-            && matches!(tensor.memory, Memory::View { base } if base as usize == value)
-        {
+    for (_, tensor) in plan.tensors_mut() {
+        if matches!(tensor.memory, Memory::View { base } if base as usize == value) {
             tensor.memory = Memory::None;
         }
     }
@@ -117,13 +114,9 @@ fn remove(program: &mut Program, candidates: &Candidates, is_folded: &[bool], do
     for (call, _) in candidates.calls.iter().zip(is_folded).filter(|(_, is_folded)| **is_folded) {
         kept[call.method][call.step as usize] = false;
     }
-    for (plan, kept) in program.execution_plan.iter_mut().flatten().zip(&kept) {
-        if kept.contains(&false) {
-            keep_instructions(plan, kept);
-        }
+    for (plan, kept) in program.plans_mut().iter_mut().zip(&kept) {
+        let remap = Remap::of_instructions(plan, kept);
+        remap.apply(plan);
+        done.remaps.push(remap);
     }
-    done.steps = kept
-        .iter()
-        .map(|kept| kept.iter().enumerate().filter(|(_, kept)| **kept).map(|(step, _)| step).collect())
-        .collect();
 }

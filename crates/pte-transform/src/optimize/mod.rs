@@ -15,6 +15,7 @@ pub mod state;
 pub use alive::peak;
 
 use crate::prune::prune;
+use crate::remap::Remap;
 use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Instruction, Program};
@@ -61,25 +62,8 @@ const ROUNDS: usize = 8;
 pub struct Simplified {
     /// Changes in the order of the methods and instructions.
     pub changes: Vec<Change>,
-    /// By method: former indices of the remaining values.
-    pub values: Vec<Vec<usize>>,
-    /// By method: former indices of the remaining delegates.
-    pub delegates: Vec<Vec<usize>>,
-    /// By method: former positions of the remaining instructions, counted through all chains.
-    pub steps: Vec<Vec<usize>>,
-}
-
-impl Simplified {
-    /// Returns the result of no changes.
-    pub fn unchanged(program: &Program) -> Simplified {
-        let plans = || program.plans().iter();
-        Simplified {
-            changes: Vec::new(),
-            values: plans().map(|plan| (0..plan.values().len()).collect()).collect(),
-            delegates: plans().map(|plan| (0..plan.delegates().len()).collect()).collect(),
-            steps: plans().map(|plan| (0..plan.instructions().count()).collect()).collect(),
-        }
-    }
+    /// By method: indices of the parts that remain.
+    pub remaps: Vec<Remap>,
 }
 
 /// Removes copies that change nothing and calls that repeat earlier ones, from the methods whose flag is set, and what
@@ -119,27 +103,26 @@ struct Progress<'p> {
 
 impl<'p> Progress<'p> {
     fn new(program: &'p mut Program, methods: &'p [bool]) -> Progress<'p> {
-        let done = Simplified::unchanged(program);
+        let remaps = program.plans().iter().map(Remap::all).collect();
+        let done = Simplified { changes: Vec::new(), remaps };
         Progress { program, methods, done }
     }
 
     /// Applies a pass to all methods.
     fn rewrite(&mut self, find: fn(&Context<'_>) -> Rewrite, kind: fn(Supply) -> ChangeKind) {
-        let plans = self.program.execution_plan.iter_mut().flatten().enumerate();
+        let plans = self.program.plans_mut().iter_mut().enumerate();
         for (method, plan) in plans.filter(|(method, _)| self.methods.get(*method) == Some(&true)) {
             let analysis = Method::new(plan);
             let Some(found) = Context::new(&analysis).map(|context| find(&context)) else { continue };
-            let steps = std::mem::take(&mut self.done.steps[method]);
-            for ((current, instruction), step) in (0..).zip(plan.instructions()).zip(steps) {
-                match found.removed.get(&current).and_then(|results| results.first()) {
-                    Some((_, supply)) => {
-                        let operator = label(&analysis.operators, instruction);
-                        self.done.changes.push(Change { method, step, operator, kind: kind(*supply) });
-                    }
-                    None => self.done.steps[method].push(step),
+            let remap = &mut self.done.remaps[method];
+            for (step, instruction) in (0..).zip(plan.instructions()) {
+                if let Some((_, supply)) = found.removed.get(&step).and_then(|results| results.first()) {
+                    let step = remap.instructions.former()[step as usize];
+                    let operator = label(&analysis.operators, instruction);
+                    self.done.changes.push(Change { method, step, operator, kind: kind(*supply) });
                 }
             }
-            found.apply(plan);
+            remap.then(&found.apply(plan));
         }
     }
 
@@ -150,18 +133,18 @@ impl<'p> Progress<'p> {
             plan.instructions().map(|instruction| label(&operators, instruction)).collect()
         };
         let labels: Vec<Vec<String>> = self.program.plans().iter().map(labels).collect();
-        for (method, pruned) in prune(self.program).into_iter().enumerate() {
-            let former = |list: &mut Vec<usize>, kept: &[usize]| *list = kept.iter().map(|at| list[*at]).collect();
-            former(&mut self.done.values[method], &pruned.values);
-            former(&mut self.done.delegates[method], &pruned.delegates);
-            let steps = std::mem::take(&mut self.done.steps[method]);
-            let mut kept = pruned.steps.into_iter().peekable();
-            for (current, (step, operator)) in steps.into_iter().zip(labels[method].iter().cloned()).enumerate() {
-                match kept.next_if_eq(&current) {
-                    Some(_) => self.done.steps[method].push(step),
-                    None => self.done.changes.push(Change { method, step, operator, kind: ChangeKind::Unused }),
-                }
-            }
+        for ((method, pruned), labels) in prune(self.program).into_iter().enumerate().zip(labels) {
+            let remap = &mut self.done.remaps[method];
+            let steps = remap.instructions.former().iter().zip(labels).enumerate();
+            let removed = steps.filter(|(step, _)| pruned.instructions.former().binary_search(step).is_err());
+            let change = |(_, (step, operator)): (usize, (&usize, String))| Change {
+                method,
+                step: *step,
+                operator,
+                kind: ChangeKind::Unused,
+            };
+            self.done.changes.extend(removed.map(change));
+            remap.then(&pruned);
         }
     }
 }

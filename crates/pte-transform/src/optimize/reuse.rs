@@ -7,7 +7,7 @@ use super::alive::AliveMemory;
 use pte_analysis::access::Access;
 use pte_analysis::method::Method;
 use pte_analysis::operators::{AccessKind, MethodOperators, ResolvedOperator};
-use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
+use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 
 /// A result that has the memory of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,7 @@ pub fn reuse(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Vec<Reuse
         }
     }
     let joined = finder.joined;
-    for (index, value) in plan.values.iter_mut().flatten().enumerate() {
-        let EValue::Tensor(tensor) = value else { continue };
+    for (index, tensor) in plan.tensors_mut() {
         // Views of such a result become views of its base.
         let base = match tensor.memory {
             Memory::View { base } => joined.get(base as usize).copied().flatten(),

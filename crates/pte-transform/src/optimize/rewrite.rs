@@ -1,9 +1,9 @@
 //! Changes of a method that are applied together: removed instructions, values that replace others, and values that
 //! become views.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use crate::prune::{keep_instructions, renumber_values};
+use crate::remap::Remap;
 use pte_analysis::blocks::block_numbers;
 use pte_analysis::inference::Inference;
 use pte_analysis::method::Method;
@@ -40,7 +40,7 @@ pub enum Supply {
 #[derive(Debug, Default)]
 pub struct Rewrite {
     /// By step of a removed instruction: its results, and how they are supplied.
-    pub removed: HashMap<u32, Vec<(usize, Supply)>>,
+    pub removed: BTreeMap<u32, Vec<(usize, Supply)>>,
 }
 
 impl<'p> Context<'p> {
@@ -177,48 +177,27 @@ fn is_like(from: &Tensor, to: &Tensor) -> bool {
 }
 
 impl Rewrite {
-    /// Returns true if nothing changes.
-    pub fn is_empty(&self) -> bool {
-        self.removed.is_empty()
-    }
-
     /// Changes the method. Values without uses stay; pruning removes them.
-    pub fn apply(&self, plan: &mut ExecutionPlan) {
-        if self.is_empty() {
-            return;
-        }
+    pub fn apply(&self, plan: &mut ExecutionPlan) -> Remap {
         let count = plan.instructions().count() as u32;
         let kept: Vec<bool> = (0..count).map(|step| !self.removed.contains_key(&step)).collect();
-        keep_instructions(plan, &kept);
-        let mut replaced: HashMap<i64, i64> = HashMap::new();
-        let mut bases: HashMap<usize, usize> = HashMap::new();
+        let remap = Remap::of_instructions(plan, &kept);
+        let mut redirected = remap.clone();
         for (result, supply) in self.removed.values().flatten() {
-            match supply {
-                Supply::Value(source) => {
-                    replaced.insert(*result as i64, *source as i64);
-                }
+            match *supply {
+                // An earlier one may have replaced the source, too: equal calls of equal calls.
+                Supply::Value(source) => redirected.values.replace(*result, source),
                 Supply::View(source) => {
-                    bases.insert(*result, *source);
+                    let tensor = plan.tensor_mut(*result);
+                    tensor.into_iter().for_each(|tensor| tensor.memory = Memory::View { base: source as u32 });
                 }
             }
         }
-        for (result, source) in &bases {
-            if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(*result)) {
-                tensor.memory = Memory::View { base: *source as u32 };
-            }
+        redirected.apply(plan);
+        if !self.removed.is_empty() {
+            rebase(plan);
         }
-        let of = |mut value: i64| {
-            // A source may have been replaced, too: equal calls of equal calls.
-            for _ in 0..=replaced.len() {
-                match replaced.get(&value) {
-                    Some(source) => value = *source,
-                    None => break,
-                }
-            }
-            value
-        };
-        renumber_values(plan, of);
-        rebase(plan);
+        remap
     }
 }
 
@@ -238,8 +217,6 @@ fn rebase(plan: &mut ExecutionPlan) {
                 None => break,
             }
         }
-        if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(value)) {
-            tensor.memory = Memory::View { base };
-        }
+        plan.tensor_mut(value).into_iter().for_each(|tensor| tensor.memory = Memory::View { base });
     }
 }

@@ -39,9 +39,8 @@ pub fn release_state(plan: &mut ExecutionPlan, operators: &MethodOperators) {
         }
         instruction.operands().for_each(|(_, value, _)| visit(value, false));
     }
-    for (value, _) in plan.values.iter_mut().flatten().zip(is_replaced).filter(|(_, is_replaced)| *is_replaced) {
-        if let EValue::Tensor(tensor) = value
-            && let Memory::Auto { persistent, shared: None, .. } = &mut tensor.memory
+    for (_, tensor) in plan.tensors_mut().filter(|(value, _)| is_replaced[*value]) {
+        if let Memory::Auto { persistent, shared: None, .. } = &mut tensor.memory
             && tensor.data == TensorData::None
             && tensor.extra_tensor_info.is_none()
         {

@@ -21,7 +21,7 @@ use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::{clipped, text::nearest};
 use pte_model::format::DimOrder;
 use pte_model::format::safetensors::{METADATA, is_key_of};
-use pte_model::program::{EValue, Memory, Program, Tensor, TensorData, TensorLayout};
+use pte_model::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 use pte_xnnpack::constants::{self, ConstantContent};
 
 /// A name of a constant in the source, other than its own: that of a tensor with its old bytes.
@@ -413,8 +413,7 @@ pub fn apply(program: &mut Program, file: usize, changes: &WeightChanges) {
         }
     }
     for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
-        for (index, value) in plan.values.iter_mut().flatten().enumerate() {
-            let EValue::Tensor(tensor) = value else { continue };
+        for (index, tensor) in plan.tensors_mut() {
             let TensorData::Blob(old) = tensor.data else { continue };
             let is_view = tensor.memory == Memory::None
                 && !targets.contains(&(method, index))
