@@ -134,7 +134,7 @@ fn without_handles(payload: &Blob) -> Option<(Blob, usize)> {
 mod tests {
     use super::*;
     use pte_model::format::ScalarType;
-    use pte_model::program::{ExecutionPlan, StackFrame, Tensor, TensorData, TensorDataLocation};
+    use pte_model::program::{EValue, StackFrame, Tensor, TensorData, TensorDataLocation};
 
     #[test]
     fn names_that_are_looked_up_are_kept() {

@@ -97,7 +97,7 @@ impl Resolved {
         }
         self.tests.retain(|tests| !tests.cases.is_empty());
         let changed = self.program.plans().iter().find(|plan| plan.name.as_deref() == Some(&*method));
-        let kept = changed.and_then(super::memory::kept_plan);
+        let kept = changed.and_then(pte_transform::optimize::minimize::kept_plan);
         Ok(BoundReport { method, bounded, removed_tests, kept })
     }
 

@@ -6,17 +6,12 @@
 
 mod bound;
 pub mod layouts;
-mod memory;
 mod optimize;
 mod payload;
 mod programs;
 mod weights;
 
 pub use bound::BoundReport;
-pub use memory::{MethodMemory, MinimizeOptions};
-pub use optimize::{
-    InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
-};
 pub use payload::PayloadContent;
 pub use programs::Stripped;
 pub use weights::{SetWeightsOptions, parse_manifest};

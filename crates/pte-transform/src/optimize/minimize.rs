@@ -3,18 +3,15 @@
 
 use serde::Serialize;
 
-use crate::layout;
-use crate::layout::shared::SharedState;
-use crate::pipeline::Resolved;
+use super::order::{Reordering, reorder};
+use super::reuse::{ReusedTensor, reuse};
+use super::state::release_state;
+use super::{PlanMemory, peak};
 use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
-use pte_model::program::{ExecutionPlan, Memory, MemoryPlanner, Program};
-use pte_transform::optimize::order::{Reordering, reorder};
-use pte_transform::optimize::peak;
-use pte_transform::optimize::reuse::{ReusedTensor, reuse};
-use pte_transform::optimize::state::release_state;
+use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, MemoryPlanner, Program};
 
-/// Options of [`Resolved::minimize_memory`]: what may change. All by default.
+/// Options of [`minimize`]: what may change. All by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MinimizeOptions {
@@ -32,7 +29,7 @@ impl Default for MinimizeOptions {
     }
 }
 
-/// Changes that [`Resolved::minimize_memory`] made to a method.
+/// Changes that [`minimize`] made to a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -61,71 +58,41 @@ struct Candidate {
     reused: Vec<ReusedTensor>,
 }
 
-impl Resolved {
-    /// Changes the order of instructions, the memory of results and the planner of each method where it then needs less
-    /// planned memory; the outputs stay the same. A method stays as it is if its offsets or the sizes of its pools are
-    /// explicit, or if nothing is gained. Read binary files with [`crate::Model::resolve_for_changes`].
-    ///
-    /// ```
-    /// use pte_emit::{Model, Options};
-    /// use pte_emit::edit::MinimizeOptions;
-    ///
-    /// let yaml = "
-    /// methods:
-    ///   forward:
-    ///     values: {x: {tensor: float32, sizes: [2, 2]}}
-    ///     inputs: [x]
-    ///     outputs: [y]
-    ///     instructions:
-    ///       - {kernel: aten::mm.out, args: [x, x], out: a}
-    ///       - {kernel: aten::relu.out, args: [a], out: b}
-    ///       - {kernel: aten::add.out, args: [b, x, 1], out: y}
-    /// ";
-    /// let mut resolved = Model::from_yaml("relu.yaml", yaml, ".").resolve()?;
-    /// let methods = resolved.minimize_memory(&MinimizeOptions::default());
-    /// assert_eq!(methods[0].planned, [48, 32]);
-    /// assert_eq!(methods[0].reused.len(), 2);
-    /// assert!(resolved.to_files(&Options::default()).is_ok());
-    /// # Ok::<(), pte_emit::Error>(())
-    /// ```
-    pub fn minimize_memory(&mut self, options: &MinimizeOptions) -> Vec<MethodMemory> {
-        // Field overrides name instructions by their position.
-        let options = MinimizeOptions { reorder: options.reorder && !self.has_overrides(), ..options.clone() };
-        let minimized = minimize(&mut self.program, &options);
-        let report = |(method, (report, reordering)): (usize, (MethodMemory, Reordering))| {
-            if reordering.moved() > 0 {
-                self.origins.reorder(method, &reordering.order);
-            }
-            report
-        };
-        minimized.into_iter().enumerate().map(report).collect()
-    }
-}
-
-/// Does what [`Resolved::minimize_memory`] does to a program; also returns the orders of the instructions.
-pub fn minimize(program: &mut Program, options: &MinimizeOptions) -> Vec<(MethodMemory, Reordering)> {
+/// Changes the order of instructions, the memory of results and the planner of each method where it then needs less
+/// planned memory. Also returns the orders of the instructions.
+pub fn minimize(
+    program: &mut Program,
+    options: &MinimizeOptions,
+    planner: &impl PlanMemory,
+) -> Vec<(MethodMemory, Reordering)> {
     let operators = MethodOperators::of_program(program);
-    let shared = SharedState::plan(program, &operators);
+    let planned = planner.methods(program);
     let mut reports = Vec::with_capacity(operators.len());
-    for (method, (plan, operators)) in program.execution_plan.iter_mut().flatten().zip(&operators).enumerate() {
+    for (method, (plan, operators)) in program.plans_mut().iter_mut().zip(&operators).enumerate() {
         let name = plan.name.clone().unwrap_or_default();
-        let size = |plan: &ExecutionPlan| planned_size(method, plan, operators, shared.as_ref().ok()?);
-        let (None, Some(before)) = (kept_plan(plan), size(plan)) else {
+        let planned = |plan: &ExecutionPlan| planned(method, plan, operators);
+        let (None, Some(before)) = (kept_plan(plan), planned(plan)) else {
             let kept = kept_plan(plan).or_else(|| Some("the memory cannot be planned".to_owned()));
             reports.push((MethodMemory { name, kept, ..MethodMemory::default() }, Reordering::default()));
             continue;
         };
         let alive = peak(plan, operators);
-        let size = |plan: &ExecutionPlan| sound_size(method, plan, operators, shared.as_ref().ok()?);
-        // What overwrites results of branches is replaced by what does not, also if that needs more memory.
+        // What overwrites results of branches is replaced by what does not, also if that needs more memory: the
+        // exporter's algorithms do that, the minimal planner does not (docs/format.md, "Submodules").
+        let size = |plan: &ExecutionPlan| {
+            let is_sound = |planned: &MemoryPlan| {
+                plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(plan, operators, &planned.places)
+            };
+            planned(plan).filter(is_sound).map(|planned| planned.total())
+        };
         let least = size(plan).unwrap_or(u64::MAX);
         let mut best = best_candidate(plan, operators, options, least, &size);
         if best.planned == u64::MAX {
-            best.planned = before;
+            best.planned = before.total();
         }
         let report = MethodMemory {
             name,
-            planned: [before, best.planned],
+            planned: [before.total(), best.planned],
             alive: [alive, peak(&best.plan, operators)],
             planner: best.plan.memory.planner.word().to_owned(),
             moved: best.reordering.moved(),
@@ -177,19 +144,6 @@ fn best_candidate(
         }
     }
     best
-}
-
-/// Returns the size of all pools of a method in bytes; `None` if its memory cannot be planned.
-fn planned_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
-    layout::memory::plan(method, plan, operators, shared).ok().map(|planned| planned.total())
-}
-
-/// As [`planned_size`]; `None` also if the plan overwrites results of branches that are read later. The exporter's
-/// algorithms do that, the minimal planner does not (docs/format.md, "Submodules").
-fn sound_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
-    let planned = layout::memory::plan(method, plan, operators, shared).ok()?;
-    let is_sound = plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(plan, operators, &planned.places);
-    is_sound.then(|| planned.total())
 }
 
 /// Returns the reason why the memory plan of a method stays; `None` if it may change.
