@@ -234,8 +234,7 @@ fn keys(program: &Program, same: &[BlobId], names: &ValueNames<'_>) -> Vec<((usi
 }
 
 pub(crate) fn tensor_mut(program: &mut Program, method: usize, index: usize) -> Option<&mut Tensor> {
-    let value = program.execution_plan.as_mut()?.get_mut(method)?.values.as_mut()?.get_mut(index)?;
-    if let EValue::Tensor(tensor) = value { Some(tensor) } else { None }
+    program.plans_mut().get_mut(method)?.tensor_mut(index)
 }
 
 /// Returns the key of an unnamed constant: the method's name and the index of the value.

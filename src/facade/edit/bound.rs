@@ -109,20 +109,16 @@ impl Resolved {
             planned.get(method).is_none_or(|after| after.total() > before.total())
         };
         for limit in [None, Some(MemoryPlanner::Minimal)] {
-            if let (Some(planner), Some(plan)) = (limit, self.plan_mut(method)) {
+            if let (Some(planner), Some(plan)) = (limit, self.program.plans_mut().get_mut(method)) {
                 plan.memory.planner = planner;
             }
             if !is_larger(&self.program) {
                 return;
             }
         }
-        if let Some(plan) = self.plan_mut(method) {
+        if let Some(plan) = self.program.plans_mut().get_mut(method) {
             before.clone().state_in(plan);
         }
-    }
-
-    fn plan_mut(&mut self, method: usize) -> Option<&mut ExecutionPlan> {
-        self.program.execution_plan.as_mut()?.get_mut(method)
     }
 }
 

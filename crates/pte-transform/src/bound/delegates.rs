@@ -69,7 +69,7 @@ impl Propagation<'_> {
         for external in externals.iter().filter(|external| external.is_input) {
             let value = values.get(external.number as usize).copied().flatten();
             let (Some(old), Some(new)) = (self.tensor(value, false), self.tensor(value, true)) else { continue };
-            is_static &= !value.is_some_and(|value| is_dynamic(&self.new.values()[value]));
+            is_static &= !value.is_some_and(|value| is_dynamic(&self.new.values[value]));
             inputs.insert(external.number, new_dims(external, old, new)?);
         }
         if let Some(other) = self.payloads.changed.get(&delegate).filter(|other| other.inputs != inputs) {
@@ -102,7 +102,7 @@ impl Propagation<'_> {
 
     /// Returns the tensor of an argument with its old or new sizes.
     fn tensor(&self, value: Option<usize>, is_new: bool) -> Option<&Tensor> {
-        let values = if is_new { self.new.values() } else { self.plan.values() };
+        let values = if is_new { &self.new.values } else { self.plan.values() };
         values.get(value?)?.as_tensor()
     }
 }

@@ -11,7 +11,7 @@ use super::inputs::ResolvedInput;
 use super::payload::Payloads;
 use super::report::{BoundError, BoundedDelegate, KeptResults};
 use super::values::{instruction_name, is_dynamic, sizes_of};
-use pte_analysis::inference::{Knowledge, difference};
+use pte_analysis::inference::{Knowledge, difference, tensors};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator, outs_of_unknown};
 use pte_analysis::resizing::Resizing;
 use pte_model::data::Blob;
@@ -101,7 +101,7 @@ impl<'p> Propagation<'p> {
     pub fn set_input(&mut self, input: &ResolvedInput) {
         let sizes = Sizes::from(&input.report.after[..]);
         for resizing in [&mut self.new, &mut self.new_exact] {
-            if let Some(EValue::Tensor(tensor)) = resizing.values_mut().get_mut(input.value) {
+            if let Some(EValue::Tensor(tensor)) = resizing.values.get_mut(input.value) {
                 tensor.sizes = Some(sizes.clone());
                 if input.report.made_static {
                     tensor.shape_dynamism = TensorShapeDynamism::STATIC;
@@ -114,7 +114,7 @@ impl<'p> Propagation<'p> {
             for (dim, before) in meta.sizes.iter_mut().zip(&input.report.before) {
                 dim.dynamic |= dim.size == 1 && *before > 1;
             }
-            self.new.record(input.value, Knowledge::Tensor(Box::new(meta)));
+            self.new.inference.record(input.value, Knowledge::Tensor(Box::new(meta)));
         }
     }
 
@@ -157,9 +157,9 @@ impl<'p> Propagation<'p> {
             return Err(self.errors);
         }
         let (payloads, delegates) = self.payloads.finish();
-        let (values, stated, unknown) = (self.new.into_values(), self.plan.values(), self.unknown);
+        let (values, stated, unknown) = (self.new.values, self.plan.values(), self.unknown);
         let exact = |resizing: Resizing| {
-            let mut exact = resizing.into_values();
+            let mut exact = resizing.values;
             let unknown = exact.iter_mut().zip(stated).zip(&unknown).filter(|(_, is_unknown)| **is_unknown);
             unknown.for_each(|((value, stated), _)| value.clone_from(stated));
             exact
@@ -173,10 +173,9 @@ impl<'p> Propagation<'p> {
         let method = clipped(self.plan.name.as_deref().unwrap_or_default());
         let message = format!("method `{method}`, {} ({what}): {message}", at());
         let changed = args.iter().filter_map(|arg| arg.within(self.plan.values().len()));
-        let changed =
-            changed.filter(|value| sizes_of(&self.old.values()[*value]) != sizes_of(&self.new.values()[*value]));
+        let changed = changed.filter(|value| sizes_of(&self.old.values[*value]) != sizes_of(&self.new.values[*value]));
         let named = changed.take(MAX_NAMED).map(|value| {
-            let (before, after) = (sizes_of(&self.old.values()[value]), sizes_of(&self.new.values()[value]));
+            let (before, after) = (sizes_of(&self.old.values[value]), sizes_of(&self.new.values[value]));
             format!("`{}` becomes {after:?} from {before:?}", clipped(&(self.label)(value)))
         });
         let named: Vec<String> = named.collect();
@@ -204,10 +203,10 @@ impl<'p> Propagation<'p> {
 
     /// Returns `true` if a value differs with the new bounds.
     pub(super) fn is_changed(&self, value: usize) -> bool {
-        let (old, new) = (&self.old.values()[value], &self.new.values()[value]);
+        let (old, new) = (&self.old.values[value], &self.new.values[value]);
         sizes_of(old) != sizes_of(new)
             || is_dynamic(old) != is_dynamic(new)
-            || self.old.known(value) != self.new.known(value)
+            || self.old.inference.known(value) != self.new.inference.known(value)
     }
 
     fn kernel_call(&mut self, at: &dyn Fn() -> String, operator: &ResolvedOperator, args: &[ValueId]) {
@@ -276,13 +275,9 @@ impl<'p> Propagation<'p> {
             }
             Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => return Exact::Unknown,
         };
-        let before: HashMap<usize, TensorMeta> = self
-            .old_exact
-            .tensors(operator, args, &old)
-            .into_iter()
-            .map(|(value, meta)| (value, meta.clone()))
-            .collect();
-        for (value, meta) in self.new_exact.tensors(operator, args, &new) {
+        let before: HashMap<usize, &TensorMeta> =
+            tensors(&self.old_exact.values, operator, args, &old).into_iter().collect();
+        for (value, meta) in tensors(&self.new_exact.values, operator, args, &new) {
             let (Some(before), stated) = (before.get(&value), &self.plan.values()[value]) else { continue };
             let is = |meta: &TensorMeta| {
                 meta.sizes.iter().map(|dim| dim.size).eq(sizes_of(stated).iter().map(|size| i64::from(*size)))
@@ -295,14 +290,8 @@ impl<'p> Propagation<'p> {
                 ));
             }
         }
-        for (resizing, results) in [(&mut self.old_exact, &old), (&mut self.new_exact, &new)] {
-            let metas =
-                resizing.tensors(operator, args, results).into_iter().map(|(value, meta)| (value, meta.clone()));
-            for (value, meta) in metas.collect::<Vec<_>>() {
-                resizing.set(value, &meta);
-            }
-            resizing.record_results(operator, args, results);
-        }
+        self.old_exact.apply(operator, args, &old);
+        self.new_exact.apply(operator, args, &new);
         Exact::Known
     }
 
@@ -314,10 +303,8 @@ impl<'p> Propagation<'p> {
         args: &[ValueId],
         results: &[ResultMeta],
     ) {
-        let metas = self.new.tensors(operator, args, results).into_iter().map(|(value, meta)| (value, meta.clone()));
-        let metas: Vec<(usize, TensorMeta)> = metas.collect();
-        let mut known = Vec::with_capacity(metas.len());
-        for (value, meta) in metas {
+        let mut known = Vec::with_capacity(results.len());
+        for (value, meta) in tensors(&self.new.values, operator, args, results) {
             let stated = &self.plan.values()[value];
             if !is_dynamic(stated) {
                 continue;
@@ -329,15 +316,14 @@ impl<'p> Propagation<'p> {
                 self.fail(at, &format!("`{}`", operator.name), &message, args);
                 continue;
             }
-            known.push((value, self.set(value, meta)));
+            known.push((value, self.set(value, meta.clone())));
         }
         self.new.record_results(operator, args, results);
         for (value, meta) in known {
-            let is_same =
-                self.new.values()[value].as_tensor().is_some_and(|tensor| difference(tensor, &meta).is_none());
-            if *self.new.known(value) != Knowledge::Nothing {
+            let is_same = self.new.values[value].as_tensor().is_some_and(|tensor| difference(tensor, &meta).is_none());
+            if *self.new.inference.known(value) != Knowledge::Nothing {
                 let knowledge = if is_same { Knowledge::Tensor(Box::new(meta)) } else { Knowledge::Stated };
-                self.new.record(value, knowledge);
+                self.new.inference.record(value, knowledge);
             }
         }
     }
@@ -348,7 +334,7 @@ impl<'p> Propagation<'p> {
         let becomes_static = self.has_static && !meta.is_dynamic();
         let was_written = std::mem::replace(&mut self.written[value], true);
         let stated = sizes_of(&self.plan.values()[value]);
-        let Some(EValue::Tensor(tensor)) = self.new.values_mut().get_mut(value) else { return meta };
+        let Some(EValue::Tensor(tensor)) = self.new.values.get_mut(value) else { return meta };
         let so_far = tensor.sizes.clone();
         for ((dim, stated), so_far) in meta.sizes.iter_mut().zip(stated).zip(so_far.iter().flatten()) {
             dim.size = dim.size.min((*stated).into());
@@ -420,7 +406,7 @@ impl<'p> Propagation<'p> {
         for value in args[results_at.min(args.len())..].iter().filter_map(|arg| arg.within(self.plan.values().len())) {
             let EValue::Tensor(stated) = &self.plan.values()[value] else { continue };
             if std::mem::replace(&mut self.written[value], true)
-                && let Some(EValue::Tensor(tensor)) = self.new.values_mut().get_mut(value)
+                && let Some(EValue::Tensor(tensor)) = self.new.values.get_mut(value)
             {
                 tensor.sizes.clone_from(&stated.sizes);
                 tensor.shape_dynamism = stated.shape_dynamism;
