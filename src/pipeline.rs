@@ -511,8 +511,9 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
         let pruned = pte_transform::prune::prune(program);
         let parts = |(method, remap): (usize, &Remap)| {
             let is_removed = |(_, value): &(String, usize)| remap.values.former().binary_search(value).is_err();
-            let names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
-            PrunedParts::new(remap, names)
+            let mut parts = PrunedParts::from(remap);
+            parts.names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
+            parts
         };
         let parts = pruned.iter().enumerate().map(parts).collect();
         origins.retain(&pruned);

@@ -11,7 +11,8 @@ use pte_model::program::{ExecutionPlan, Memory};
 fn optimized(parts: &str, pass: OptimizePass) -> ExecutionPlan {
     let yaml = forward(parts);
     let mut resolved = Model::from_yaml("test", &yaml, ".").resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let options = OptimizeOptions { passes: vec![pass], ..OptimizeOptions::default() };
+    let mut options = OptimizeOptions::default();
+    options.passes = vec![pass];
     let done = resolved.optimize(&options).unwrap();
     let [before, after] = done.methods[0].instructions;
     let changes = done.methods[0].changes.iter().filter(|change| change.change.noun().is_some());

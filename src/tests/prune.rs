@@ -163,11 +163,11 @@ fn bytes_that_are_read_under_another_name_are_used() {
         "{kernel: aten::abs.out, args: [x], out: b}, {kernel: aten::relu.out, args: [b], out: y}",
     )))
     .program;
-    assert_eq!(prune(&mut program)[0].removed.instructions, 1, "b has content of its own");
+    assert_eq!(prune(&mut program)[0].instructions.removed(), 1, "b has content of its own");
     let mutable = method(1024, 1032, "{kernel: aten::relu.out, args: [b], out: y}")
         .replace("offset: 1032}", "offset: 1032}, mutable: true");
     let mut program = resolved(&forward(&mutable)).program;
-    assert_eq!(prune(&mut program)[0].removed.instructions, 0, "b has the content of a");
+    assert_eq!(prune(&mut program)[0].instructions.removed(), 0, "b has the content of a");
 }
 
 #[test]
@@ -546,7 +546,7 @@ fn pruned_once(program: &Program) -> Program {
     let mut twice = once.clone();
     let again = prune(&mut twice);
     assert_eq!(twice, once);
-    assert_eq!(again[0].removed.values + again[0].removed.instructions, 0);
+    assert_eq!(again[0].values.removed() + again[0].instructions.removed(), 0);
     assert_eq!(unused_parts(&once)[0], UnusedParts::default());
     once
 }

@@ -324,11 +324,11 @@ pub struct PrunedParts {
     pub names: Vec<String>,
 }
 
-impl PrunedParts {
-    /// Returns the numbers of removed parts, with the names of removed values in the source.
-    pub fn new(remap: &Remap, names: Vec<String>) -> PrunedParts {
+/// The numbers, without names.
+impl From<&Remap> for PrunedParts {
+    fn from(remap: &Remap) -> PrunedParts {
         let [instructions, values, operators, delegates] = remap.removed();
-        PrunedParts { instructions, values, operators, delegates, names }
+        PrunedParts { instructions, values, operators, delegates, names: Vec::new() }
     }
 }
 

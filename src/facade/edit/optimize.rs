@@ -37,7 +37,7 @@ impl Resolved {
     ///
     /// ```
     /// use pte_emit::{Model, Options};
-    /// use pte_emit::edit::OptimizeOptions;
+    /// use pte_emit::edit::{Optimization, OptimizeOptions};
     ///
     /// let yaml = "
     /// methods:
@@ -50,7 +50,7 @@ impl Resolved {
     ///       - {kernel: aten::mul.out, args: [copy, x], out: y}
     /// ";
     /// let mut resolved = Model::from_yaml("square.yaml", yaml, ".").resolve()?;
-    /// let done = resolved.optimize(&OptimizeOptions::default())?;
+    /// let done: Optimization = resolved.optimize(&OptimizeOptions::default())?;
     /// assert_eq!(done.methods[0].instructions, [2, 1]);
     /// assert_eq!(done.methods[0].planned, [48, 32]);
     /// assert!(resolved.to_files(&Options::default()).is_ok());
@@ -91,7 +91,7 @@ impl Resolved {
     ///
     /// ```
     /// use pte_emit::{Model, Options};
-    /// use pte_emit::edit::MinimizeOptions;
+    /// use pte_emit::edit::{MethodMemory, MinimizeOptions};
     ///
     /// let yaml = "
     /// methods:
@@ -105,7 +105,7 @@ impl Resolved {
     ///       - {kernel: aten::add.out, args: [b, x, 1], out: y}
     /// ";
     /// let mut resolved = Model::from_yaml("relu.yaml", yaml, ".").resolve()?;
-    /// let methods = resolved.minimize_memory(&MinimizeOptions::default());
+    /// let methods: Vec<MethodMemory> = resolved.minimize_memory(&MinimizeOptions::default());
     /// assert_eq!(methods[0].planned, [48, 32]);
     /// assert_eq!(methods[0].reused.len(), 2);
     /// assert!(resolved.to_files(&Options::default()).is_ok());

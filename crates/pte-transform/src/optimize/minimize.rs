@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
+use super::alive::peak;
 use super::order::{Reordering, reorder};
+use super::planner::PlanMemory;
 use super::reuse::{ReusedTensor, reuse};
 use super::state::release_state;
-use super::{PlanMemory, peak};
 use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, MemoryPlanner, Program};

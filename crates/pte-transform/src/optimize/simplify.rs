@@ -2,8 +2,8 @@
 
 use super::copies;
 use super::equal_calls;
+use super::report::{InstructionChange, OptimizedInstruction};
 use super::rewrite::{Context, Rewrite, Supply};
-use super::{InstructionChange, OptimizedInstruction};
 use crate::prune::prune;
 use crate::remap::Remap;
 use pte_analysis::method::Method;
