@@ -240,3 +240,18 @@ fn the_same_answers_give_the_same_candidates_and_a_stop_keeps_the_best() {
         assert!(calls(&best.program).iter().any(|call| call == "aten::neg.out"));
     }
 }
+
+#[test]
+fn a_nan_in_a_program_or_a_test_does_not_repeat_the_passes_forever() {
+    let parts = "values: {x: f32[2]}, inputs: [x], outputs: [y], tests: [{inputs: [{data: [1, 2]}]}],
+        instructions: [{kernel: aten::full_like.out, args: [x, .nan, null], out: y}]";
+    let mut whole = candidate(parts);
+    whole.tests[0].cases[0].atol = f64::NAN;
+    let mut candidates = 0;
+    let reduced = reduce_program(whole, &mut |candidate| {
+        candidates += 1;
+        assert!(candidates < 1000);
+        Ok(!candidate.tests.is_empty() && plan(candidate).values().contains(&EValue::Double(f64::NAN)))
+    });
+    assert!(reduced.is_complete && reduced.best.tests[0].cases[0].atol.is_nan());
+}

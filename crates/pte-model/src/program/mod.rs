@@ -328,7 +328,7 @@ impl ContainerMetadata {
 /// assert_eq!((value.kind(), value.tag()), ("IntList", 7));
 /// assert_eq!((value.as_ints(), value.as_tensors(), value.as_tensor()), (&[3, 4][..], &[][..], None));
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum EValue {
     /// None.
     Null,
@@ -354,6 +354,29 @@ pub enum EValue {
     OptionalTensorList(Option<Vec<ValueId>>),
     /// A kind of a newer schema, by its tag in the union; [`Program::newer_parts`] have its bytes.
     Unknown(u8),
+}
+
+/// A NaN equals one with the same bits: a program equals its copy.
+impl PartialEq for EValue {
+    fn eq(&self, other: &EValue) -> bool {
+        let is_same = |a: &f64, b: &f64| a == b || a.to_bits() == b.to_bits();
+        match self {
+            EValue::Null => matches!(other, EValue::Null),
+            EValue::Int(a) => matches!(other, EValue::Int(b) if a == b),
+            EValue::Bool(a) => matches!(other, EValue::Bool(b) if a == b),
+            EValue::Double(a) => matches!(other, EValue::Double(b) if is_same(a, b)),
+            EValue::Tensor(a) => matches!(other, EValue::Tensor(b) if a == b),
+            EValue::String(a) => matches!(other, EValue::String(b) if a == b),
+            EValue::IntList(a) => matches!(other, EValue::IntList(b) if a == b),
+            EValue::DoubleList(Some(a)) => matches!(other, EValue::DoubleList(Some(b))
+                if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))),
+            EValue::DoubleList(None) => matches!(other, EValue::DoubleList(None)),
+            EValue::BoolList(a) => matches!(other, EValue::BoolList(b) if a == b),
+            EValue::TensorList(a) => matches!(other, EValue::TensorList(b) if a == b),
+            EValue::OptionalTensorList(a) => matches!(other, EValue::OptionalTensorList(b) if a == b),
+            EValue::Unknown(a) => matches!(other, EValue::Unknown(b) if a == b),
+        }
+    }
 }
 
 impl EValue {
@@ -891,6 +914,20 @@ impl Program {
     }
 
     /// Returns the methods, to change them.
+    ///
+    /// ```
+    /// use pte_model::format::ScalarType;
+    /// use pte_model::program::{EValue, ExecutionPlan, Program, Tensor};
+    ///
+    /// let mut program = Program::new(vec![ExecutionPlan::new("forward")]);
+    /// let plan = &mut program.plans_mut()[0];
+    /// plan.values = Some(vec![EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2])), EValue::Double(f64::NAN)]);
+    /// plan.tensors_mut().for_each(|(_, tensor)| tensor.requires_grad = true);
+    /// assert!(plan.tensor_mut(0).is_some_and(|tensor| tensor.requires_grad));
+    /// assert!(plan.values.as_mut().unwrap()[1].as_tensor_mut().is_none());
+    /// assert_eq!(plan.instructions_mut().count(), 0);
+    /// assert_eq!(program, program.clone());
+    /// ```
     pub fn plans_mut(&mut self) -> &mut [ExecutionPlan] {
         self.execution_plan.as_deref_mut().unwrap_or_default()
     }
