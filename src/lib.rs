@@ -219,7 +219,10 @@ pub mod release {
 /// Random programs, and smaller ones with the same defect (docs/generate.md, docs/reduce.md).
 pub mod generate {
     pub use pte_generate::ProgramGenerator;
-    pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+    pub use pte_reduce::{
+        Candidate, CandidateTest, FileContent, FileTests, Reduced, Stopped, TestRuns, reduce_bytes, reduce_file,
+        reduce_program,
+    };
 }
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

@@ -1,11 +1,10 @@
 //! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
 //!
-//! The candidates are chosen in [`pte_emit::generate::reduce_program`]. This file writes them, validates them, runs the
+//! The candidates are chosen in [`pte_emit::generate::reduce_file`]. This file writes them, validates them, runs the
 //! command, and writes the result.
 
 mod command;
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self as std_io, BufWriter, Write};
@@ -20,13 +19,14 @@ use pte_emit::text::counted;
 use pte_emit::{
     Assembly, Code, Error, Format, LargeData, Model, Options, OutputSink, PrintOptions, Reproduction, Resolved,
     check::{CheckOptions, Findings},
-    generate::{Candidate, Reduced, Stopped, reduce_bytes, reduce_program},
+    generate::{Candidate, FileContent, FileTests, Reduced, Stopped, TestRuns, reduce_file},
     plan::LayoutConfig,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use self::command::Outcome;
+use super::destination::Files;
 use super::exit::{Exit, Failure};
 use super::formats::{self, FORMATS, OutputContent, OutputFormat, OutputName, YAML};
 use super::interrupt;
@@ -144,12 +144,12 @@ pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Fai
         return Err(Failure::Usage(message));
     }
     let mut session = Session::new(arguments, &input, messages)?;
-    let reduced = session.begin(&input)?.map(|()| session.reduce(&input));
+    let reduced = session.begin()?.map(|()| session.reduce());
     session.bar.finish_and_clear();
     let Some(reduced) = reduced else { return Ok(Exit::Interrupted) };
-    let (smallest, is_complete) = reduced?;
-    let size = session.write(&smallest, output)?;
-    messages.summary(&session.summary(&input, &smallest, size, is_complete));
+    let Reduced { best, is_complete, .. } = reduced?;
+    let size = session.write(&best, output)?;
+    messages.summary(&session.summary(&best, size, is_complete));
     match session.failure {
         Some(failure) => Err(failure),
         None if interrupt::is_requested() => Ok(Exit::Interrupted),
@@ -244,13 +244,8 @@ impl Input {
     }
 }
 
-/// Result of a reduction.
-enum Smallest {
-    /// A program, with its layout options.
-    Program(Box<Candidate>, LayoutConfig),
-    /// A file that is not a program.
-    Bytes(Vec<u8>),
-}
+/// Content of the smallest file.
+type Smallest = FileContent<LayoutConfig>;
 
 /// Largest file in bytes that is reduced byte by byte.
 const MAX_BYTES: u64 = 256 << 20;
@@ -258,6 +253,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// Runs of the command.
 struct Session<'a> {
     arguments: &'a ReduceArguments,
+    input: &'a Input,
     /// Folder of the candidates; removed with its content when dropped.
     folder: TempDir,
     /// Name of the candidates without extension.
@@ -267,70 +263,60 @@ struct Session<'a> {
     /// Candidates with errors are not tried.
     must_be_valid: bool,
     expected: Outcome,
-    runs: u64,
+    runs: TestRuns,
     /// Files of the last candidate.
     written: Vec<PathBuf>,
-    /// Candidates that were tried, by the digest of their files.
-    tried: HashMap<[u8; 32], bool>,
     /// Error that stopped the reduction.
     failure: Option<Failure>,
     bar: ProgressBar,
 }
 
 impl<'a> Session<'a> {
-    fn new(arguments: &'a ReduceArguments, input: &Input, messages: &Messages) -> Result<Session<'a>, Failure> {
+    fn new(arguments: &'a ReduceArguments, input: &'a Input, messages: &Messages) -> Result<Session<'a>, Failure> {
         let folder = tempfile::Builder::new().prefix("pte-emit-reduce-").tempdir();
         let folder = folder.map_err(|error| Failure::writing("the folder of candidates", &error))?;
         Ok(Session {
             arguments,
+            input,
             folder,
             stem: arguments.input.file_stem().unwrap_or_default().to_owned(),
             format: input.format,
             validator: arguments.sources.validator()?,
             must_be_valid: false,
             expected: Outcome::Timeout,
-            runs: 0,
+            runs: TestRuns::new(1, arguments.max_runs),
             written: Vec::new(),
-            tried: HashMap::new(),
             failure: None,
             bar: messages.spinner(),
         })
     }
 
     /// Runs the command with the input, and determines the exit status to look for. `None` if interrupted.
-    fn begin(&mut self, input: &Input) -> Result<Option<()>, Failure> {
+    fn begin(&mut self) -> Result<Option<()>, Failure> {
+        let input = self.input;
         let binary = input.format.binary(input.has_methods);
-        let is_text = matches!(input.format, CandidateFormat::Yaml);
         // The command gets a copy of the input, because it may change or remove the file.
-        let (path, findings) = match &input.assembly {
-            Some(assembly) => {
+        let findings = match (&input.assembly, self.format) {
+            (Some(assembly), _) => {
                 let files = (binary.files)(assembly)?;
-                let written = match is_text {
-                    true => {
-                        yaml(&files, self.folder.path(), Reproduction::File).and_then(|text| self.write_text(&text))
-                    }
-                    false => self.write_files(&files),
-                };
-                let path = written.map_err(|error| input.error(&error))?.0;
-                (path, (binary.validate)(assembly, &files, &self.validator)?)
+                self.write_candidate(&files).map_err(|error| input.error(&error))?;
+                (binary.validate)(assembly, &files, &self.validator)?
             }
-            None => {
-                let path = match is_text {
-                    true => {
+            (None, format) => {
+                let written = match format {
+                    CandidateFormat::Yaml => {
                         let options = print_options(LargeData::Refer, &self.arguments.input);
                         let printed = input.source.to_yaml(self.folder.path(), &options)?;
-                        self.write_text(&printed.text).map_err(|error| input.error(&error))?.0
+                        fs::write(self.candidate_path(), printed.text)
                     }
-                    false => self.copy_input().map_err(|error| input.error(&error))?,
+                    CandidateFormat::Binary(_) => self.copy_input(),
                 };
-                (path, input.source.check(&self.validator)?)
+                written.map_err(|error| input.error(&error))?;
+                input.source.check(&self.validator)?
             }
         };
         self.must_be_valid = !findings.iter().any(Findings::has_errors);
-        self.runs = 1;
-        self.bar.set_message("run 1");
-        let outcome = command::run(&self.arguments.test, &path, self.arguments.timeout);
-        let Some(outcome) = outcome.map_err(|error| Failure::reading("sh", &error))? else { return Ok(None) };
+        let Some(outcome) = self.run(1)? else { return Ok(None) };
         self.expected = outcome;
         let name = input.source.name();
         match self.arguments.expect {
@@ -353,87 +339,173 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reduces the input. The flag is false if the reduction stopped early.
-    fn reduce(&mut self, input: &Input) -> Result<(Smallest, bool), Failure> {
-        if let Ok(Resolved { program, tests, layout, .. }) = input.source.resolve_for_changes() {
-            let candidate = Candidate::new(program, tests);
-            let mut layouts = vec![LayoutConfig::default()];
-            if layouts[0] != layout {
-                layouts.push(layout);
+    /// Reduces the input.
+    fn reduce(&mut self) -> Result<Reduced<Smallest>, Failure> {
+        let (mut program, mut layouts) = (None, vec![LayoutConfig::default()]);
+        if let Ok(resolved) = self.input.source.resolve_for_changes() {
+            program = Some(Candidate::new(resolved.program, resolved.tests));
+            layouts.push(resolved.layout);
+            layouts.dedup();
+        }
+        reduce_file(program, layouts, self)
+    }
+
+    /// Stops after an interrupt.
+    fn check_stop(&self) -> Result<(), Stopped> {
+        if interrupt::is_requested() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// Tests a candidate that is written. `describe` has its size for the progress.
+    fn test(&mut self, written: std_io::Result<[u8; 32]>, describe: impl Fn() -> String) -> Result<bool, Stopped> {
+        let digest = written.map_err(|error| self.fail(Failure::writing("", &error)))?;
+        let mut runs = std::mem::take(&mut self.runs);
+        let accepted = runs.test(digest, |number| match self.run(number) {
+            Ok(outcome) => outcome.map(|outcome| outcome == self.expected).ok_or(Stopped),
+            Err(failure) => Err(self.fail(failure)),
+        });
+        self.runs = runs;
+        if accepted == Ok(true) {
+            self.bar.set_prefix(describe());
+        }
+        accepted
+    }
+
+    /// Runs the command with what is written. `None` if interrupted.
+    fn run(&self, number: u64) -> Result<Option<Outcome>, Failure> {
+        self.bar.set_message(format!("run {number}"));
+        let outcome = command::run(&self.arguments.test, &self.candidate_path(), self.arguments.timeout);
+        outcome.map_err(|error| Failure::reading("sh", &error))
+    }
+
+    /// Records the error that stops the reduction.
+    fn fail(&mut self, failure: Failure) -> Stopped {
+        self.failure = Some(failure);
+        Stopped
+    }
+
+    /// Returns the path of the main file of a candidate.
+    fn candidate_path(&self) -> PathBuf {
+        self.folder.path().join(&self.stem).with_added_extension(self.format.extension())
+    }
+
+    /// Copies the input.
+    fn copy_input(&mut self) -> std_io::Result<()> {
+        let path = self.candidate_path();
+        let mut source = fs::File::open(&self.arguments.input)?;
+        std_io::copy(&mut source, &mut fs::File::create_new(&path)?)?;
+        self.written.push(path);
+        Ok(())
+    }
+
+    /// Removes the files of the last candidate that the command has not removed.
+    fn remove_written(&mut self) -> std_io::Result<()> {
+        self.written.drain(..).try_for_each(|path| match fs::remove_file(path) {
+            Err(error) if error.kind() == std_io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        })
+    }
+
+    /// Writes a candidate in its format; returns the digest of its files.
+    fn write_candidate(&mut self, files: &Files<'_>) -> std_io::Result<[u8; 32]> {
+        match self.format {
+            CandidateFormat::Yaml => {
+                let text = yaml(files, self.folder.path(), Reproduction::File)?;
+                fs::write(self.candidate_path(), &text)?;
+                Ok(Sha256::digest(text).into())
             }
-            for layout in layouts {
-                match self.test_program(&candidate, &layout) {
-                    Ok(true) => {
-                        let Reduced { best, is_complete, .. } =
-                            reduce_program(candidate, &mut |candidate| self.test_program(candidate, &layout));
-                        let (best, layout) = self.planned_again(best, layout);
-                        return Ok((Smallest::Program(Box::new(best), layout), is_complete));
+            CandidateFormat::Binary(_) => self.write_files(files),
+        }
+    }
+
+    /// Writes files; returns their digest.
+    fn write_files(&mut self, files: &Files<'_>) -> std_io::Result<[u8; 32]> {
+        self.remove_written()?;
+        let mut digest = Sha256::new();
+        let main = self.candidate_path();
+        for (name, content) in files {
+            let path = sibling(&main, name)?;
+            digest.update(path.as_os_str().as_encoded_bytes());
+            self.written.push(path.clone());
+            let mut out = Digested { out: BufWriter::new(fs::File::create(&path)?), digest };
+            content.write(&mut OutputSink::new(&mut out, &|_| ()))?;
+            out.flush()?;
+            digest = out.digest;
+        }
+        Ok(digest.finalize().into())
+    }
+
+    /// Writes the result; returns its size in bytes.
+    fn write(&self, smallest: &Smallest, format: CandidateFormat) -> Result<u64, Failure> {
+        let output = &self.arguments.output;
+        let failed = |error: std_io::Error| Failure::writing(&output.display().to_string(), &error);
+        let mut outputs = Outputs::new(output.display().to_string(), self.arguments.replace.force);
+        let (mut size, folder) = (0, output.parent().unwrap_or(Path::new("")));
+        match smallest {
+            FileContent::Program(candidate, layout) => {
+                let assembly = rebuild(candidate, layout)?;
+                let binary = format.binary(candidate.program.execution_plan.is_some());
+                let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
+                let files = (binary.files)(&assembly)?;
+                for (position, (name, content)) in files.iter().enumerate() {
+                    let path = sibling(output, name).map_err(failed)?;
+                    if let (CandidateFormat::Yaml, 0) = (format, position) {
+                        let text = yaml(&files, folder, Reproduction::File).map_err(failed)?;
+                        size += text.len() as u64;
+                        outputs.write_text(&path, format.replaced(), &text)?;
+                    } else {
+                        size += content.size;
+                        outputs.write(&path, Replaced::Binary, content.size, &|_| (), |out| content.write(out))?;
                     }
-                    Ok(false) => {}
-                    Err(Stopped) => break,
                 }
             }
+            FileContent::Bytes(bytes) => {
+                let text = match format {
+                    CandidateFormat::Yaml => Some(yaml_of_bytes(bytes, self.format, folder)),
+                    CandidateFormat::Binary(_) => None,
+                };
+                let bytes = text.as_ref().map_or(&bytes[..], String::as_bytes);
+                size = bytes.len() as u64;
+                outputs.write(output, format.replaced(), size, &|_| (), |out| out.write_all(bytes))?;
+            }
         }
-        let bytes = self.bytes(input)?;
-        if let CandidateFormat::Yaml = self.format {
-            let message = "the exit status depends on more than the program, and YAML is not reduced as text; \
-                           omit `--candidate yaml`";
-            return Err(Error::input(Code::UnmetRequest, input.source.name(), message).into());
-        }
-        let Reduced { best, is_complete, .. } = reduce_bytes(bytes, &mut |bytes| self.test_bytes(input, bytes));
-        Ok((Smallest::Bytes(best), is_complete))
+        outputs.commit()?;
+        Ok(size)
     }
 
-    /// Returns a candidate whose values are numbered and whose memory is planned again, if the command accepts it: its
-    /// YAML is shorter.
-    fn planned_again(&mut self, candidate: Candidate, layout: LayoutConfig) -> (Candidate, LayoutConfig) {
-        let again = || -> Option<(Candidate, LayoutConfig)> {
-            let assembly = rebuild(&candidate, &layout).ok()?;
-            let binary = self.bundle(OutputFormat::default_of(true), &candidate);
-            let files = (binary.files)(&assembly).ok().filter(|files| files.len() == 1)?;
-            let text = yaml(&files, self.folder.path(), Reproduction::Program).ok()?;
-            let Resolved { program, tests, layout, .. } =
-                Model::from_yaml("reduced.yaml", text, self.folder.path()).resolve().ok()?;
-            Some((Candidate::new(program, tests), layout))
-        };
-        match again() {
-            Some((again, own)) if self.test_program(&again, &own) == Ok(true) => (again, own),
-            Some(_) | None => (candidate, layout),
-        }
+    /// Returns the format whose YAML has the tests of a candidate, if it has some.
+    fn bundle(&self, binary: &'static OutputFormat, candidate: &Candidate) -> &'static OutputFormat {
+        let bundled = OutputFormat::of_extension(Format::BundledProgram.extension());
+        bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
     }
 
-    /// Returns the bytes of the main file of the input.
-    fn bytes(&self, input: &Input) -> Result<Vec<u8>, Failure> {
-        let binary = input.format.binary(input.has_methods);
-        let large = |size: u64| {
-            let message = format!(
-                "the exit status depends on more than the program, and a file of {} is too large to be reduced byte \
-                 by byte (at most {MAX_BYTES})",
+    /// Returns the message at the end: the original size, the final size, and the number of runs.
+    fn summary(&self, smallest: &Smallest, size: u64, is_complete: bool) -> String {
+        let input = self.input;
+        let program = input.assembly.as_ref().map_or_else(|| input.source.program(), |assembly| Ok(assembly.program()));
+        let before = match program {
+            Ok(program) => Totals::of(program).to_string(),
+            Err(_) => {
+                let size = fs::metadata(&self.arguments.input).map_or(0, |file| file.len());
                 counted(size, "byte")
-            );
-            Err(Error::input(Code::UnmetRequest, input.source.name(), message).into())
+            }
         };
-        let mut bytes = Vec::new();
-        match &input.assembly {
-            Some(assembly) => {
-                let files = (binary.files)(assembly)?;
-                if let Some((_, content)) = files.first() {
-                    if content.size > MAX_BYTES {
-                        return large(content.size);
-                    }
-                    content.write(&mut bytes).map_err(|error| input.error(&error))?;
-                }
-            }
-            None => {
-                let size = input.source.content_size()?;
-                if size > MAX_BYTES {
-                    return large(size);
-                }
-                bytes = input.source.head(size)?;
-            }
+        let after = match smallest {
+            FileContent::Program(candidate, _) => Totals::of(&candidate.program).describe(size),
+            FileContent::Bytes(bytes) => counted(bytes.len() as u64, "byte"),
+        };
+        let mut out = format!("{}: {before}\n", input.source.name());
+        out += &format!("{}: {after}\n", self.arguments.output.display());
+        out += &format!("  {} of a command that {}", counted(self.runs.count(), "run"), self.expected);
+        if !is_complete {
+            out += "; stopped early: reduce the output again to continue";
         }
-        Ok(bytes)
+        out + "\n"
     }
+}
+
+impl FileTests for Session<'_> {
+    type Layout = LayoutConfig;
+    type Error = Failure;
 
     fn test_program(&mut self, candidate: &Candidate, layout: &LayoutConfig) -> Result<bool, Stopped> {
         self.check_stop()?;
@@ -448,22 +520,12 @@ impl<'a> Session<'a> {
                 return Ok(false);
             }
         }
-        let written = match self.format {
-            CandidateFormat::Yaml => {
-                let text = yaml(&files, self.folder.path(), Reproduction::File);
-                text.and_then(|text| self.write_text(&text))
-            }
-            CandidateFormat::Binary(_) => self.write_files(&files),
-        };
-        let accepted = self.test(written)?;
-        if accepted {
-            let size = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
-            self.bar.set_prefix(Totals::of(&candidate.program).describe(size));
-        }
-        Ok(accepted)
+        let written = self.write_candidate(&files);
+        let size = || files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
+        self.test(written, || Totals::of(&candidate.program).describe(size()))
     }
 
-    fn test_bytes(&mut self, input: &Input, bytes: &[u8]) -> Result<bool, Stopped> {
+    fn test_bytes(&mut self, bytes: &[u8]) -> Result<bool, Stopped> {
         self.check_stop()?;
         if self.must_be_valid {
             let findings = Model::from_binary("candidate", bytes).check(&self.validator);
@@ -472,163 +534,57 @@ impl<'a> Session<'a> {
             }
         }
         let mut files = vec![(OutputName::Main, OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes)))];
-        if let Some(assembly) = &input.assembly
-            && let Ok(others) = (self.format.binary(input.has_methods).files)(assembly)
+        if let Some(assembly) = &self.input.assembly
+            && let Ok(others) = (self.format.binary(self.input.has_methods).files)(assembly)
         {
             files.extend(others.into_iter().skip(1));
         }
         let written = self.write_files(&files);
-        let accepted = self.test(written)?;
-        if accepted {
-            self.bar.set_prefix(counted(bytes.len() as u64, "byte"));
-        }
-        Ok(accepted)
+        self.test(written, || counted(bytes.len() as u64, "byte"))
     }
 
-    /// Stops after an interrupt.
-    fn check_stop(&self) -> Result<(), Stopped> {
-        if interrupt::is_requested() { Err(Stopped) } else { Ok(()) }
+    /// The YAML of such a program is shorter.
+    fn planned_again(&self, candidate: &Candidate, layout: &LayoutConfig) -> Option<(Candidate, LayoutConfig)> {
+        let assembly = rebuild(candidate, layout).ok()?;
+        let binary = self.bundle(OutputFormat::default_of(true), candidate);
+        let files = (binary.files)(&assembly).ok().filter(|files| files.len() == 1)?;
+        let text = yaml(&files, self.folder.path(), Reproduction::Program).ok()?;
+        let resolved = Model::from_yaml("reduced.yaml", text, self.folder.path()).resolve().ok()?;
+        Some((Candidate::new(resolved.program, resolved.tests), resolved.layout))
     }
 
-    /// Runs the command with a candidate that is written, unless one with the same files was tried.
-    fn test(&mut self, written: std_io::Result<(PathBuf, [u8; 32])>) -> Result<bool, Stopped> {
-        let (path, digest) = written.map_err(|error| self.fail(Failure::writing("", &error)))?;
-        if let Some(accepted) = self.tried.get(&digest) {
-            return Ok(*accepted);
-        }
-        if self.arguments.max_runs.is_some_and(|most| self.runs >= most) {
-            return Err(Stopped);
-        }
-        self.runs += 1;
-        self.bar.set_message(format!("run {}", self.runs));
-        let outcome = command::run(&self.arguments.test, &path, self.arguments.timeout);
-        let outcome = outcome.map_err(|error| self.fail(Failure::reading("sh", &error)))?.ok_or(Stopped)?;
-        let accepted = outcome == self.expected;
-        self.tried.insert(digest, accepted);
-        Ok(accepted)
-    }
-
-    /// Records the error that stops the reduction.
-    fn fail(&mut self, failure: Failure) -> Stopped {
-        self.failure = Some(failure);
-        Stopped
-    }
-
-    /// Returns the path of the main file of a candidate.
-    fn candidate_path(&self) -> PathBuf {
-        self.folder.path().join(&self.stem).with_added_extension(self.format.extension())
-    }
-
-    /// Copies the input, and returns the path of the copy.
-    fn copy_input(&mut self) -> std_io::Result<PathBuf> {
-        let path = self.candidate_path();
-        let mut source = fs::File::open(&self.arguments.input)?;
-        std_io::copy(&mut source, &mut fs::File::create_new(&path)?)?;
-        self.written.push(path.clone());
-        Ok(path)
-    }
-
-    /// Removes the files of the last candidate that the command has not removed.
-    fn remove_written(&mut self) -> std_io::Result<()> {
-        self.written.drain(..).try_for_each(|path| match fs::remove_file(path) {
-            Err(error) if error.kind() == std_io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        })
-    }
-
-    /// Writes the files of a candidate; returns the path of the main one, and the digest of all.
-    fn write_files(&mut self, files: &[(OutputName<'_>, OutputContent<'_>)]) -> std_io::Result<(PathBuf, [u8; 32])> {
-        self.remove_written()?;
-        let mut digest = Sha256::new();
-        let main = self.candidate_path();
-        for (name, content) in files {
-            let path = sibling(&main, name)?;
-            digest.update(path.as_os_str().as_encoded_bytes());
-            self.written.push(path.clone());
-            let mut out = Digested { out: BufWriter::new(fs::File::create(&path)?), digest };
-            content.write(&mut OutputSink::new(&mut out, &|_| ()))?;
-            out.flush()?;
-            digest = out.digest;
-        }
-        Ok((main, digest.finalize().into()))
-    }
-
-    fn write_text(&self, text: &str) -> std_io::Result<(PathBuf, [u8; 32])> {
-        let path = self.candidate_path();
-        fs::write(&path, text)?;
-        Ok((path, Sha256::digest(text).into()))
-    }
-
-    /// Writes the result; returns its size in bytes.
-    fn write(&self, smallest: &Smallest, format: CandidateFormat) -> Result<u64, Failure> {
-        let output = &self.arguments.output;
-        let failed = |error: std_io::Error| Failure::writing(&output.display().to_string(), &error);
-        let mut outputs = Outputs::new(output.display().to_string(), self.arguments.replace.force);
-        let mut size = 0;
-        let mut write = |path: &Path, replaced: Replaced, content: &OutputContent<'_>| {
-            size += content.size;
-            outputs.write(path, replaced, content.size, &|_| (), |out| content.write(out))
-        };
-        let folder = output.parent().unwrap_or(Path::new(""));
-        match smallest {
-            Smallest::Program(candidate, layout) => {
-                let assembly = rebuild(candidate, layout)?;
-                let binary = format.binary(candidate.program.execution_plan.is_some());
-                let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
-                let files = (binary.files)(&assembly)?;
-                for (position, (name, content)) in files.iter().enumerate() {
-                    let path = sibling(output, name).map_err(failed)?;
-                    match format {
-                        CandidateFormat::Yaml if position == 0 => {
-                            let text = yaml(&files, folder, Reproduction::File).map_err(failed)?;
-                            write(&path, format.replaced(), &text_content(&text))?;
-                        }
-                        CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, Replaced::Binary, content)?,
-                    }
-                }
-            }
-            Smallest::Bytes(bytes) => match format {
-                CandidateFormat::Yaml => {
-                    let text = yaml_of_bytes(bytes, self.format, folder);
-                    write(output, format.replaced(), &text_content(&text))?;
-                }
-                CandidateFormat::Binary(_) => {
-                    let content = OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes));
-                    write(output, format.replaced(), &content)?;
-                }
-            },
-        }
-        outputs.commit()?;
-        Ok(size)
-    }
-
-    /// Returns the format whose YAML has the tests of a candidate, if it has some.
-    fn bundle(&self, binary: &'static OutputFormat, candidate: &Candidate) -> &'static OutputFormat {
-        let bundled = OutputFormat::of_extension(Format::BundledProgram.extension());
-        bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
-    }
-
-    /// Returns the message at the end: the original size, the final size, and the number of runs.
-    fn summary(&self, input: &Input, smallest: &Smallest, size: u64, is_complete: bool) -> String {
-        let program = input.assembly.as_ref().map_or_else(|| input.source.program(), |assembly| Ok(assembly.program()));
-        let before = match program {
-            Ok(program) => Totals::of(program).to_string(),
-            Err(_) => {
-                let size = fs::metadata(&self.arguments.input).map_or(0, |file| file.len());
+    fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        let input = self.input;
+        let check = |size: u64| {
+            let message = format!(
+                "the exit status depends on more than the program, and a file of {} is too large to be reduced byte \
+                 by byte (at most {MAX_BYTES})",
                 counted(size, "byte")
+            );
+            let error = || Error::input(Code::UnmetRequest, input.source.name(), message);
+            if size > MAX_BYTES { Err(error()) } else { Ok(()) }
+        };
+        let mut bytes = Vec::new();
+        match &input.assembly {
+            Some(assembly) => {
+                let files = (input.format.binary(input.has_methods).files)(assembly)?;
+                if let Some((_, content)) = files.first() {
+                    check(content.size)?;
+                    content.write(&mut bytes).map_err(|error| input.error(&error))?;
+                }
             }
-        };
-        let after = match smallest {
-            Smallest::Program(candidate, _) => Totals::of(&candidate.program).describe(size),
-            Smallest::Bytes(bytes) => counted(bytes.len() as u64, "byte"),
-        };
-        let mut out = format!("{}: {before}\n", input.source.name());
-        out += &format!("{}: {after}\n", self.arguments.output.display());
-        out += &format!("  {} of a command that {}", counted(self.runs, "run"), self.expected);
-        if !is_complete {
-            out += "; stopped early: reduce the output again to continue";
+            None => {
+                let size = input.source.content_size()?;
+                check(size)?;
+                bytes = input.source.head(size)?;
+            }
         }
-        out + "\n"
+        if let CandidateFormat::Yaml = self.format {
+            let message = "the exit status depends on more than the program, and YAML is not reduced as text; \
+                           omit `--candidate yaml`";
+            return Err(Error::input(Code::UnmetRequest, input.source.name(), message).into());
+        }
+        Ok(bytes)
     }
 }
 
@@ -700,10 +656,6 @@ fn sibling(main: &Path, name: &OutputName<'_>) -> std_io::Result<PathBuf> {
     }
 }
 
-fn text_content(text: &str) -> OutputContent<'_> {
-    OutputContent::new(text.len() as u64, |out| out.write_all(text.as_bytes()))
-}
-
 /// Plans and emits a candidate with these layout options, without a source.
 fn rebuild(candidate: &Candidate, layout: &LayoutConfig) -> Result<Assembly, Error> {
     let Candidate { program, tests, .. } = candidate.clone();
@@ -719,11 +671,7 @@ fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
 }
 
 /// Prints the main one of these files as YAML.
-fn yaml(
-    files: &[(OutputName<'_>, OutputContent<'_>)],
-    folder: &Path,
-    reproduction: Reproduction,
-) -> std_io::Result<String> {
+fn yaml(files: &Files<'_>, folder: &Path, reproduction: Reproduction) -> std_io::Result<String> {
     let mut bytes = Vec::new();
     if let Some((_, content)) = files.first() {
         content.write(&mut bytes)?;
