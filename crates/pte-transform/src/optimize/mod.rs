@@ -48,7 +48,7 @@ pub struct Optimized {
 }
 
 /// Optimizes a program: its outputs stay the same, with less planned memory and fewer instructions. Changes of a method
-/// that would need more memory are not made. `minimize` has the options of the memory pass.
+/// that would need more memory are not made. `minimize_options` are those of the memory pass.
 ///
 /// # Errors
 /// The memory of the program cannot be planned, or data cannot be read.
@@ -78,7 +78,7 @@ pub fn optimize<P: PlanMemory>(
         true => minimize::minimize(&mut optimized, minimize_options, planner),
         false => Vec::new(),
     };
-    let mut methods = Vec::with_capacity(before.len());
+    let mut methods: Vec<OptimizedMethod> = Vec::with_capacity(before.len());
     let overwrites_after = search.overwriting(&optimized);
     for (method, (plan, former)) in optimized.plans().iter().zip(program.plans()).enumerate() {
         let mut done = OptimizedMethod {
@@ -97,11 +97,12 @@ pub fn optimize<P: PlanMemory>(
             (done.alive, done.planner) = (Some(alive[1]), Some(planner.clone()));
             (done.moved, done.reused) = (*moved, reused.len());
         }
-        let changes = changes.iter().filter(|(of, _)| *of == method);
-        done.changes = changes.map(|(_, change)| change.clone()).collect();
-        done.changes.sort_by_key(|change| change.instruction);
         methods.push(done);
     }
+    for (method, change) in changes {
+        methods[method].changes.push(change);
+    }
+    methods.iter_mut().for_each(|method| method.changes.sort_by_key(|change| change.instruction));
     let needed_growth = needed.map(|(growth, _)| growth);
     let report = Optimization { methods, growth, is_changed: optimized != *program, needed_growth };
     let orders = minimized.into_iter().map(|(_, order)| order).collect();
