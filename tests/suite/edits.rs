@@ -147,6 +147,35 @@ methods:
     assert_eq!((stays(least - 1), stays(least)), (Some(least), None));
 }
 
+/// In the order that needs less memory, the second call of `neg` repeats the first one.
+#[test]
+fn optimize_repeats_its_passes_until_nothing_changes() {
+    let yaml = "
+methods:
+  forward:
+    values:
+      state: {tensor: float32, sizes: [1], mutable: true, data: [0]}
+      x: {tensor: float32, sizes: [1]}
+      x_1: {tensor: float32, sizes: [1, 1]}
+    inputs: [x, x_1]
+    outputs: []
+    instructions:
+      - {view: x_1, sizes: [1], out: view}
+      - {move: {from: view, to: merged}}
+      - {kernel: aten::neg.out, args: [x], out: neg}
+      - {kernel: aten::copy_, args: [state, neg], out: state}
+      - {kernel: aten::neg.out, args: [x], out: merged}
+";
+    let folder = Folder::new(&[("m.yaml", yaml)]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    folder
+        .run(&["optimize", "m.pte", "-o", "once.pte", "--explain"])
+        .exits(0)
+        .stderr_contains("instruction 1 (aten::neg.out): removed: it repeats an earlier call");
+    folder.run(&["optimize", "once.pte", "-o", "twice.pte"]).exits(0).stderr_contains("no changes");
+    assert_eq!(folder.read("once.pte"), folder.read("twice.pte"));
+}
+
 /// A method with more accesses than `check` follows.
 #[test]
 fn optimize_only_prunes_a_method_beyond_the_limits_of_check() {

@@ -80,8 +80,10 @@ impl Resolved {
         let minimize = self.minimize_options(&MinimizeOptions::default());
         let done = optimize(&self.program, options, &minimize, &SourcePlanner(self))?;
         self.program = done.program;
-        self.origins.retain(&done.remaps);
-        self.reorder_origins(&done.orders);
+        for round in &done.rounds {
+            self.origins.retain(&round.remaps);
+            self.reorder_origins(&round.orders);
+        }
         Ok(done.report)
     }
 

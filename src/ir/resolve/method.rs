@@ -413,8 +413,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let numbers = items.iter().map(|item| self.number_item(item)).collect();
             self.item_numbers.insert(declaration, numbers);
         }
-        if let Declared::Other(At { value: Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, items), .. }) =
-            &value.value
+        if let Declared::Other(At {
+            value: Literal::Typed(ListKind::Tensor | ListKind::OptionalTensor, items), ..
+        }) = &value.value
         {
             // The runtime reads a list after its items (M-9).
             for item in items.iter().filter_map(|item| self.declaration_of(item)).collect::<Vec<_>>() {

@@ -39,20 +39,83 @@ use simplify::Edited;
 pub struct Optimized {
     /// The program.
     pub program: Program,
-    /// By method: indices of the parts that remain.
-    pub remaps: Vec<Remap>,
-    /// By method: later order of the instructions; empty without the memory pass.
-    pub orders: Vec<Reordering>,
+    /// Rounds that follow each other.
+    pub rounds: Vec<Round>,
     /// Report.
     pub report: Optimization,
 }
 
+/// Changes of positions in a round of [`optimize`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Round {
+    /// By method: indices of the parts that remain.
+    pub remaps: Vec<Remap>,
+    /// By method: later order of the instructions; empty without the memory pass.
+    pub orders: Vec<Reordering>,
+}
+
+/// Maximum number of rounds.
+const ROUNDS: usize = 8;
+
 /// Optimizes a program: its outputs stay the same, with less planned memory and fewer instructions. Changes of a method
-/// that would need more memory are not made. `minimize_options` are those of the memory pass.
+/// that would need more memory are not made. `minimize_options` are those of the memory pass. Another call changes
+/// nothing, unless [`OptimizeOptions::max_growth`] leaves calls on constants.
 ///
 /// # Errors
 /// The memory of the program cannot be planned, or data cannot be read.
 pub fn optimize<P: PlanMemory>(
+    program: &Program,
+    options: &OptimizeOptions,
+    minimize_options: &MinimizeOptions,
+    planner: &P,
+) -> Result<Optimized, P::Error> {
+    let mut done = round(program, options, minimize_options, planner)?;
+    // In another order, or without the instructions that were removed, others may be unnecessary.
+    while done.report.is_changed && done.rounds.len() < ROUNDS {
+        // The first round spent the growth.
+        let options = OptimizeOptions { max_growth: 0, ..options.clone() };
+        let next = round(&done.program, &options, minimize_options, planner)?;
+        if !next.report.is_changed {
+            break;
+        }
+        done.add(next);
+    }
+    done.report.is_changed = done.program != *program;
+    Ok(done)
+}
+
+impl Optimized {
+    /// Adds a round.
+    fn add(&mut self, next: Optimized) {
+        for (method, (done, next)) in self.report.methods.iter_mut().zip(next.report.methods).enumerate() {
+            let mut positions: Vec<usize> = (0..done.instructions[0]).collect();
+            for Round { remaps, orders } in &self.rounds {
+                remaps[method].instructions.retain(&mut positions);
+                if let Some(Reordering { order, .. }) = orders.get(method).filter(|order| !order.order.is_empty()) {
+                    positions = order.iter().map(|step| positions[*step as usize]).collect();
+                }
+            }
+            done.changes.extend(
+                next.changes
+                    .into_iter()
+                    .filter(|change| change.change.noun().is_some())
+                    .map(|change| OptimizedInstruction { instruction: positions[change.instruction], ..change }),
+            );
+            done.changes.sort_by_key(|change| change.instruction);
+            done.instructions[1] = next.instructions[1];
+            (done.planned[1], done.overwrites[1]) = (next.planned[1], next.overwrites[1]);
+            (done.alive, done.planner) = (next.alive, next.planner);
+            (done.moved, done.reused) = (done.moved + next.moved, done.reused + next.reused);
+        }
+        self.report.growth = self.report.growth.saturating_add(next.report.growth);
+        self.program = next.program;
+        self.rounds.extend(next.rounds);
+    }
+}
+
+/// Optimizes a program once.
+fn round<P: PlanMemory>(
     program: &Program,
     options: &OptimizeOptions,
     minimize_options: &MinimizeOptions,
@@ -106,7 +169,7 @@ pub fn optimize<P: PlanMemory>(
     let needed_growth = needed.map(|(growth, _)| growth);
     let report = Optimization { methods, growth, is_changed: optimized != *program, needed_growth };
     let orders = minimized.into_iter().map(|(_, order)| order).collect();
-    Ok(Optimized { program: optimized, remaps, orders, report })
+    Ok(Optimized { program: optimized, rounds: vec![Round { remaps, orders }], report })
 }
 
 /// A changed program with the memory that it needs.
