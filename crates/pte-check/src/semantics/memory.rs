@@ -57,9 +57,12 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         return method.report(&limits::OVERLAPS, findings, locate);
     };
     let has_jumps = !flow.edges().is_empty();
-    let mut live_ranges = live_ranges(method, &views, has_jumps.then(|| flow.loops().next().is_some()));
-    live_ranges.sort_unstable_by_key(|live| live.from);
     let blocks = has_jumps.then(|| RefCell::new(Blocks::new(flow, method.end(), method.budget(&limits::BLOCKS))));
+    let loops: Vec<(u32, u32)> = flow.loops().collect();
+    let Some(mut live_ranges) = live_ranges(method, &views, blocks.as_ref().map(|blocks| (blocks, &loops[..]))) else {
+        return method.report(&limits::LOOPS, findings, locate);
+    };
+    live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
     for alias in &method.aliases {
         bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
@@ -255,9 +258,14 @@ fn views<'m>(method: &'m MethodAnalysis<'_>, budget: &mut Budget) -> Option<Hash
     Some(found)
 }
 
-/// Returns the live ranges of the planned tensors. `loops` is `None` for a method without jumps, else `true` if it has
-/// loops.
-fn live_ranges(method: &MethodAnalysis<'_>, views: &HashMap<u32, View<'_>>, loops: Option<bool>) -> Vec<LiveRange> {
+/// Returns the live ranges of the planned tensors; `None` if there are too many loops. `jumps` has the blocks and the
+/// loops of a method with jumps.
+fn live_ranges(
+    method: &MethodAnalysis<'_>,
+    views: &HashMap<u32, View<'_>>,
+    jumps: Option<(&RefCell<Blocks>, &[(u32, u32)])>,
+) -> Option<Vec<LiveRange>> {
+    let mut budget = method.budget(&limits::LOOPS);
     let end = method.end() + 2;
     let mut live_ranges = Vec::new();
     for (value, range) in method.ranges.iter().enumerate() {
@@ -281,7 +289,7 @@ fn live_ranges(method: &MethodAnalysis<'_>, views: &HashMap<u32, View<'_>>, loop
         let is_kept = match view {
             Some(view) => view.is_state,
             None if method.is_input[value] => false,
-            None => reads_first && (has_data || is_modified) || loops.is_some() && has_data,
+            None => reads_first && (has_data || is_modified) || jumps.is_some() && has_data,
         };
         let is_initial = is_kept || method.is_input[value] || view.is_some_and(|view| view.is_input);
         let new = |from, to| LiveRange { value: value as u32, from, to, is_initial, is_kept: false };
@@ -289,15 +297,25 @@ fn live_ranges(method: &MethodAnalysis<'_>, views: &HashMap<u32, View<'_>>, loop
             Some(view) => view.accesses.clone(),
             None => method.value_accesses(value).collect(),
         };
-        if let Some(has_loops) = loops {
+        if let Some((blocks, loops)) = jumps {
             let first = accesses.iter().find(|access| access.kind.may_write()).map(|write| write.step + 1);
             let last = accesses.iter().rev().find(|access| access.kind.keeps()).map(|read| read.step + 1);
             if let (Some(mut from), Some(mut to)) = (first.filter(|_| !is_initial).or(is_initial.then_some(0)), last) {
-                if has_loops {
-                    (from, to) = (0, to.max(end - 2));
+                // What the next iteration of a loop reads lives through all of it.
+                let mut is_longer = true;
+                while std::mem::take(&mut is_longer) {
+                    for &(head, back) in loops {
+                        budget.spend(1)?;
+                        let (first, last) = (from.min(to), from.max(to));
+                        let is_outside = last <= head || back + 1 < first || first <= head && back < last;
+                        if is_outside || blocks.borrow_mut().is_read_from(&accesses, head) == Some(false) {
+                            continue;
+                        }
+                        (from, to, is_longer) = (first.min(head), last.max(back + 1), true);
+                    }
                 }
                 let to = if is_kept { end } else { to };
-                live_ranges.push(LiveRange { is_kept, ..new(from, to) });
+                live_ranges.extend((from < to).then(|| LiveRange { is_kept, ..new(from, to) }));
             }
             continue;
         }
@@ -318,7 +336,7 @@ fn live_ranges(method: &MethodAnalysis<'_>, views: &HashMap<u32, View<'_>>, loop
         }
         live_ranges.extend(open.filter(|live| live.to > live.from));
     }
-    live_ranges
+    Some(live_ranges)
 }
 
 /// Finds the live ranges that overlap a range of memory, in logarithmic time for each.

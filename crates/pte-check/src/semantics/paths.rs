@@ -95,8 +95,17 @@ impl Blocks {
     /// Returns the steps of the reads that paths from the end of `step` reach before a write. `accesses` are those of a
     /// tensor, by step; with `is_kept`, the next execution finds its content.
     pub fn reads_after(&mut self, accesses: &[&Access], step: u32, is_kept: bool) -> Option<Vec<u32>> {
+        self.reads_from(accesses, (block_of(&self.starts, step), step + 1), is_kept)
+    }
+
+    /// Returns `true` if a path from the start of `step`, which is that of a block, reaches a read before a write.
+    pub fn is_read_from(&mut self, accesses: &[&Access], step: u32) -> Option<bool> {
+        Some(!self.reads_from(accesses, (block_of(&self.starts, step), step), false)?.is_empty())
+    }
+
+    fn reads_from(&mut self, accesses: &[&Access], start: (usize, u32), is_kept: bool) -> Option<Vec<u32>> {
         self.searches += 1;
-        let (mut open, mut found) = (vec![(block_of(&self.starts, step), step + 1)], Vec::new());
+        let (mut open, mut found) = (vec![start], Vec::new());
         let last = self.starts.len() - 1;
         while let Some((block, from)) = open.pop() {
             self.budget.spend(1)?;
