@@ -10,9 +10,10 @@ pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
 use super::shared::SharedState;
 use super::{LayoutError, align_up, minimal};
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::regions::BodyInput;
-use pte_analysis::planning::{Lifetimes, executed, lifetimes, value_requests};
+use pte_analysis::planning::{Lifetimes, executed, lifetimes};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, is_xnnpack_call};
@@ -33,12 +34,11 @@ pub fn plan(
     operators: &MethodOperators,
     shared: &SharedState,
 ) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let mut requested = value_requests(plan, operators);
+    let analysis = Method::with_operators(plan, operators.clone());
+    let mut requested = analysis.requests().to_vec();
     let lifetimes = match plan.memory.planner {
         MemoryPlanner::Minimal => executed::lifetimes(plan, operators, &mut requested),
-        MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => {
-            lifetimes(plan, operators, &requested)
-        }
+        MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => lifetimes(&analysis),
     };
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit(&unwritten(plan, operators));

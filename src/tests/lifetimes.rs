@@ -2,18 +2,14 @@
 
 use super::resolve::{Sample, forward, resolved};
 use pte_analysis::lifetimes::Execution;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{Lifetimes, lifetimes};
-use pte_model::program::{EValue, Memory};
+use pte_model::program::Memory;
 
 fn of(parts: &str) -> (Sample, Lifetimes) {
     let sample = resolved(&forward(parts));
-    let memory = |value: &EValue| match value {
-        EValue::Tensor(tensor) => tensor.memory,
-        _ => Memory::None,
-    };
-    let memory: Vec<Memory> = sample.plan().values().iter().map(memory).collect();
-    let lifetimes = lifetimes(sample.plan(), &MethodOperators::known(sample.plan()), &memory);
+    let lifetimes = lifetimes(&Method::new(sample.plan()));
     (sample, lifetimes)
 }
 

@@ -65,66 +65,22 @@ pub struct Accesses {
     pub early_reads: Vec<(u32, usize)>,
 }
 
-/// The kinds of the values of a method, in a list that takes less memory than the values.
-#[derive(Debug, Default)]
-pub struct ValueKinds {
-    /// By value: its kind, as a set.
-    pub list: Vec<Kinds>,
-    /// Number of items of all lists of values.
-    pub items: usize,
-}
-
-impl ValueKinds {
-    /// Returns the kinds of values.
-    pub fn of(values: &[EValue]) -> ValueKinds {
-        let mut kinds = ValueKinds::with_capacity(values.len());
-        values.iter().for_each(|value| kinds.push(value));
-        kinds
-    }
-
-    /// Returns an empty list with room for the kinds of `count` values.
-    pub fn with_capacity(count: usize) -> ValueKinds {
-        ValueKinds { list: Vec::with_capacity(count), items: 0 }
-    }
-
-    /// Adds the next value.
-    pub fn push(&mut self, value: &EValue) {
-        self.list.push(Kinds::of_tag(value.tag()));
-        self.items += value.items().len();
-    }
-}
-
-/// Context that determines the accesses of a method in addition to its instructions.
-pub struct AccessContext<'m> {
-    /// Method.
-    pub plan: &'m ExecutionPlan,
-    /// Its operators.
-    pub operators: &'m MethodOperators,
-    /// Kinds of its values.
-    pub kinds: &'m ValueKinds,
-    /// By value: it has content before the method runs.
-    pub has_content: Vec<bool>,
-    /// By value: the value whose memory it has; empty if views are separate tensors, as in a file.
-    pub owners: &'m [u32],
-}
-
 impl Accesses {
-    /// Collects the accesses of a method, with `has_content` and `owners` of [`AccessContext`].
+    /// Collects the accesses of a method. `has_content` says, by value, what has content before the method runs;
+    /// `owners`, the value whose memory it has: empty if views are separate tensors, as in a file.
     pub fn of(plan: &ExecutionPlan, operators: &MethodOperators, has_content: Vec<bool>, owners: &[u32]) -> Accesses {
-        let kinds = &ValueKinds::of(plan.values());
-        Accesses::collect(AccessContext { plan, operators, kinds, has_content, owners })
-    }
-
-    /// Collects the accesses of a method whose kinds of values are known.
-    pub fn collect(context: AccessContext<'_>) -> Accesses {
-        let AccessContext { plan, operators, kinds, has_content, owners } = context;
-        let count = kinds.list.len();
-        let (mut steps, mut args) = (0, 0);
+        let count = plan.values().len();
+        let (mut steps, mut args, mut items) = (0, 0, 0);
+        let kind = |value: &EValue| {
+            items += value.items().len();
+            Kinds::of_tag(value.tag())
+        };
+        let kinds = plan.values().iter().map(kind).collect();
         plan.instructions().for_each(|instruction| (steps, args) = (steps + 1, args + instruction.args().len()));
         let outputs = plan.outputs.as_deref().unwrap_or_default();
         let mut collector = Collector {
             plan,
-            kinds: &kinds.list,
+            kinds,
             owners,
             has_content,
             seen: vec![false; count],
@@ -132,7 +88,7 @@ impl Accesses {
                 list: Vec::with_capacity(args + outputs.len()),
                 by_step: Vec::with_capacity(steps + 2),
                 repeated_outs: vec![false; count],
-                limit: LEAST_ITEMS + ITEMS_PER_ACCESS * (kinds.items + args + count),
+                limit: LEAST_ITEMS + ITEMS_PER_ACCESS * (items + args + count),
                 is_truncated: false,
                 early_reads: Vec::new(),
             },
@@ -160,7 +116,8 @@ impl Accesses {
 /// Collects the accesses of a method.
 struct Collector<'m> {
     plan: &'m ExecutionPlan,
-    kinds: &'m [Kinds],
+    /// By value: its kind, in a list that takes less memory than the values.
+    kinds: Vec<Kinds>,
     owners: &'m [u32],
     /// By value: it has content, initially or from an earlier step.
     has_content: Vec<bool>,

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aliases::{AliasKind, Groups, aliases};
+use super::aliases::{Alias, AliasKind, Groups, aliases};
 use super::blocks::{Jump, jumps};
+use super::method::Method;
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 use pte_operators::facts::LoopPart;
@@ -251,8 +252,9 @@ impl Execution {
         plan.outputs.iter().flatten().for_each(|output| spans.touch(*output, end));
         spans.touch_items(plan);
         let is_loop = jumps.iter().any(Jump::is_back);
+        let aliases = aliases(plan, operators);
         // In reverse order, because the base of a view may be a view.
-        for alias in aliases(plan, operators).into_iter().rev() {
+        for alias in aliases.iter().rev() {
             if let Some((start, last)) = spans.list[alias.result] {
                 // In a loop, uses at earlier steps may follow the instruction.
                 let time = alias.step + 1;
@@ -296,7 +298,7 @@ impl Execution {
             })
             .collect();
         spans.carry_around_loops(&jumps, &first);
-        spans.carry_over_executions(&KeptMoves::with(plan, operators, requested, &uses));
+        spans.carry_over_executions(&KeptMoves::with(plan, &aliases, requested, &uses));
         Execution { times: spans.list, is_alias, is_state }
     }
 }
@@ -317,13 +319,14 @@ pub struct KeptMoves {
 const MAX_SOURCES: usize = 64;
 
 impl KeptMoves {
-    /// Finds these values in a method with these memory requests.
-    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> KeptMoves {
-        KeptMoves::with(plan, operators, requested, &Uses::new(plan, operators, requested))
+    /// Finds these values in a method with [`Method::requests`].
+    pub(super) fn of(method: &Method<'_>) -> KeptMoves {
+        let uses = Uses::new(method.plan, &method.operators, method.requests());
+        KeptMoves::with(method.plan, method.aliases(), method.requests(), &uses)
     }
 
-    fn with(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory], uses: &Uses) -> KeptMoves {
-        let (count, aliases, is_input) = (plan.values().len(), aliases(plan, operators), plan.is_input());
+    fn with(plan: &ExecutionPlan, aliases: &[Alias], requested: &[Memory], uses: &Uses) -> KeptMoves {
+        let (count, is_input) = (plan.values().len(), plan.is_input());
         let is_kept = |value: usize| {
             let is_used = uses.has_writes[value] || uses.first[value] == FirstUse::Read || is_input[value];
             is_used && plan.values()[value].as_tensor().is_some()
@@ -364,7 +367,8 @@ impl KeptMoves {
     }
 }
 
-/// Returns true for a tensor that is state according to its memory request or to the file.
+/// Returns true for a tensor that is state according to its memory request or to the file: [`Tensor::has_content`] with
+/// the request instead of the memory of the tensor, which has an offset in a file.
 fn is_stated(requested: &[Memory], value: usize, tensor: &Tensor) -> bool {
     tensor.data != TensorData::None || matches!(requested.get(value), Some(Memory::Auto { persistent: true, .. }))
 }

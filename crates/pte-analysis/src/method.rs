@@ -1,14 +1,16 @@
 //! A method with what its instructions do: each analysis is computed when it is first asked for, and dropped with the
 //! method. It reports nothing, and knows nothing of planned offsets.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::access::{Access, Accesses, ValueIndex};
 use super::aliases::{Alias, AliasKind, aliases};
 use super::blocks::{Jump, jumps};
+use super::lifetimes::KeptMoves;
 use super::operators::{MethodOperators, OperatorLookup};
+use super::planning::value_requests;
 use super::storage::Storage;
-use pte_model::program::{EValue, ExecutionPlan, Program};
+use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
 
 /// A method, its operators and its analyses.
 ///
@@ -26,12 +28,14 @@ pub struct Method<'p> {
     pub plan: &'p ExecutionPlan,
     /// Operators, each resolved once.
     pub operators: MethodOperators,
-    jumps: OnceCell<Vec<Jump>>,
-    aliases: OnceCell<Vec<Alias>>,
-    accesses: OnceCell<Accesses>,
-    by_value: OnceCell<ValueIndex>,
-    replaced: OnceCell<Vec<bool>>,
-    storage: OnceCell<Option<Storage>>,
+    jumps: OnceLock<Vec<Jump>>,
+    aliases: OnceLock<Vec<Alias>>,
+    accesses: OnceLock<Accesses>,
+    by_value: OnceLock<ValueIndex>,
+    replaced: OnceLock<Vec<bool>>,
+    storage: OnceLock<Option<Storage>>,
+    requests: OnceLock<Vec<Memory>>,
+    kept: OnceLock<KeptMoves>,
 }
 
 impl<'p> Method<'p> {
@@ -43,8 +47,8 @@ impl<'p> Method<'p> {
     /// Returns a method with operators that are resolved.
     pub fn with_operators(plan: &'p ExecutionPlan, operators: MethodOperators) -> Method<'p> {
         let (jumps, aliases, accesses) = Default::default();
-        let (by_value, replaced, storage) = Default::default();
-        Method { plan, operators, jumps, aliases, accesses, by_value, replaced, storage }
+        let (by_value, replaced, storage, requests, kept) = Default::default();
+        Method { plan, operators, jumps, aliases, accesses, by_value, replaced, storage, requests, kept }
     }
 
     /// Returns the methods of a program, whose operators are resolved once.
@@ -73,11 +77,15 @@ impl<'p> Method<'p> {
         self.accesses.get_or_init(|| Accesses::of(self.plan, &self.operators, self.plan.has_content(), &[]))
     }
 
+    /// Returns the indices of the accesses by value.
+    pub fn by_value(&self) -> &ValueIndex {
+        self.by_value.get_or_init(|| ValueIndex::new(&self.accesses().list, self.values().len()))
+    }
+
     /// Returns the accesses to a value, in the order of the steps.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
         let list = &self.accesses().list;
-        let index = self.by_value.get_or_init(|| ValueIndex::new(list, self.values().len()));
-        index.of(value).iter().map(|access| &list[*access as usize])
+        self.by_value().of(value).iter().map(|access| &list[*access as usize])
     }
 
     /// Returns, by value, `true` if a move, or a call that returns its argument, gives it the memory of another value:
@@ -95,5 +103,15 @@ impl<'p> Method<'p> {
     /// Returns the values that share memory; `None` if the method has more accesses than [`Accesses`] collects.
     pub fn storage(&self) -> Option<&Storage> {
         self.storage.get_or_init(|| Storage::new(self.plan, &self.operators, self.aliases())).as_ref()
+    }
+
+    /// Returns the memory requests of its values ([`value_requests`]).
+    pub fn requests(&self) -> &[Memory] {
+        self.requests.get_or_init(|| value_requests(self.plan, &self.operators))
+    }
+
+    /// Returns the values that keep the memory of others until the next execution, with [`Method::requests`].
+    pub fn kept(&self) -> &KeptMoves {
+        self.kept.get_or_init(|| KeptMoves::of(self))
     }
 }

@@ -6,20 +6,18 @@
 
 use std::collections::HashSet;
 
-use super::access::{Access, Accesses};
+use super::access::Access;
 use super::aliases::{Alias, AliasKind};
-use super::blocks::{Edge, Jump, jumps};
-use super::lifetimes::KeptMoves;
+use super::blocks::{Edge, Jump};
 use super::method::Method;
 use super::operators::{AccessKind, MethodOperators};
-use super::planning::value_requests;
 use pte_model::program::pools::PoolRange;
 use pte_model::program::{EValue, ExecutionPlan, Instruction};
 
 /// A write to memory that the target of a move still has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverwrittenMove {
-    /// Index of the write in [`Accesses::list`].
+    /// Index of the write in [`Accesses::list`](super::access::Accesses::list).
     pub access: usize,
     /// Value whose memory is overwritten.
     pub source: usize,
@@ -29,16 +27,12 @@ pub struct OverwrittenMove {
 
 /// Facts about a method that the search needs.
 pub struct MovedMemory<'m> {
-    /// Accesses to its values.
-    pub accesses: &'m Accesses,
-    /// Its aliases, in the order of the steps.
-    pub aliases: &'m [Alias],
+    /// Method.
+    pub method: &'m Method<'m>,
     /// The jumps that may be taken, in the order of the steps.
     pub edges: &'m [Edge],
     /// By value: its planned memory; `None` for other values.
     pub ranges: &'m [Option<PoolRange>],
-    /// Values that keep the memory of others until the next execution.
-    pub kept: &'m KeptMoves,
     /// By value: the next execution needs its content, whatever this one reads: state, and memory of the caller.
     pub lasting: &'m [bool],
 }
@@ -54,65 +48,61 @@ struct Holder {
 
 /// Returns the jumps of a method that may be taken, without an analysis of their conditions: only a Bool `false` that
 /// no instruction writes is constant.
-pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
-    let mut is_written = vec![false; plan.values().len()];
-    for access in accesses.list.iter().filter(|access| access.kind.may_write()) {
+fn edges(method: &Method<'_>) -> Vec<Edge> {
+    let mut is_written = vec![false; method.values().len()];
+    for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
         is_written[access.value as usize] = true;
     }
-    let instructions: Vec<&Instruction> = plan.instructions().collect();
+    let instructions: Vec<&Instruction> = method.plan.instructions().collect();
     let falls_through = |jump: &Jump| match instructions.get(jump.step as usize) {
         Some(Instruction::JumpFalseCall { cond_value_index, .. }) => {
             let condition = cond_value_index.within(is_written.len());
-            !condition.is_some_and(|value| !is_written[value] && matches!(plan.values()[value], EValue::Bool(false)))
+            !condition.is_some_and(|value| !is_written[value] && matches!(method.values()[value], EValue::Bool(false)))
         }
         _ => true,
     };
-    jumps(plan).into_iter().map(|jump| (jump, falls_through(&jump))).collect()
+    method.jumps().iter().map(|jump| (*jump, falls_through(jump))).collect()
 }
 
 /// Returns `true` if a memory plan of a method overwrites content that is read later through the target of a move, or
 /// if that is not known. `places` has pool and offset of each value.
 pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
-    let method = Method::with_operators(plan, operators.clone());
-    let aliases = method.aliases();
-    if aliases.iter().all(|alias| alias.kind == AliasKind::View) {
+    let method = &Method::with_operators(plan, operators.clone());
+    if method.aliases().iter().all(|alias| alias.kind == AliasKind::View) {
         return false;
     }
-    let accesses = method.accesses();
     let range = |(place, value): (&Option<(u32, u64)>, &EValue)| {
         let (pool, start) = (*place)?;
         let end = start.checked_add(value.as_tensor()?.nbytes()?)?;
         (start < end).then_some(PoolRange { pool, start, end })
     };
     let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
-    let edges = edges(plan, accesses);
-    let kept = &KeptMoves::new(plan, operators, &value_requests(plan, operators));
     // No plan changes what instructions do to state.
     let lasting = &vec![false; ranges.len()];
-    let memory = MovedMemory { accesses, aliases, edges: &edges, ranges: &ranges, kept, lasting };
+    let memory = MovedMemory { method, edges: &edges(method), ranges: &ranges, lasting };
     let mut left = 1usize << 24;
     let mut spend = |units: usize| {
         left = left.checked_sub(units)?;
         Some(())
     };
-    accesses.is_truncated || memory.overwritten(&mut spend).is_none_or(|found| !found.is_empty())
+    method.accesses().is_truncated || memory.overwritten(&mut spend).is_none_or(|found| !found.is_empty())
 }
 
 impl MovedMemory<'_> {
     /// Returns the first write to the memory of each value that a target of its moves has. `spend` takes units of work:
     /// visited steps and accesses; `None` if it refuses.
     pub fn overwritten(&self, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Vec<OverwrittenMove>> {
-        if self.kept.is_truncated {
+        if self.method.kept().is_truncated {
             return None;
         }
         let mut found: Vec<OverwrittenMove> = Vec::new();
-        for (access, Access { value, kind, .. }) in self.accesses.list.iter().enumerate() {
+        for (access, Access { value, kind, .. }) in self.method.accesses().list.iter().enumerate() {
             let is_written = kind.writes_bytes() || *kind == AccessKind::Unknown;
             let lasting = self.sources(*value as usize).iter().filter(|source| is_written && self.lasting[**source]);
             found.extend(lasting.map(|source| OverwrittenMove { access, source: *source, target: *source }));
         }
         let mut is_alias = vec![false; self.ranges.len()];
-        self.aliases.iter().for_each(|alias| is_alias[alias.result] = true);
+        self.method.aliases().iter().for_each(|alias| is_alias[alias.result] = true);
         let mut open = self.start();
         let mut seen: HashSet<Holder> = open.iter().copied().collect();
         while let Some(holder) = open.pop() {
@@ -137,26 +127,26 @@ impl MovedMemory<'_> {
     /// write.
     fn start(&self) -> Vec<Holder> {
         let mut is_target = vec![false; self.ranges.len()];
-        for alias in self.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
+        for alias in self.method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
             is_target[alias.result] = true;
         }
         // A view at another offset than its base has the memory of the base.
         let place = |value: usize| self.ranges[value].map(|range| (range.pool, range.start));
         let mut is_elsewhere = is_target.clone();
-        for view in self.aliases.iter().filter(|alias| alias.kind == AliasKind::View) {
+        for view in self.method.aliases().iter().filter(|alias| alias.kind == AliasKind::View) {
             is_elsewhere[view.result] |= place(view.base) != place(view.result);
         }
-        let moved = self.aliases.iter().filter(|alias| alias.kind != AliasKind::View);
+        let moved = self.method.aliases().iter().filter(|alias| alias.kind != AliasKind::View);
         let moved = moved.filter(|alias| self.ranges[alias.base].is_some() && !is_elsewhere[alias.base]);
         let mut holders: Vec<Holder> =
             moved.map(|alias| Holder { source: alias.base, value: alias.result, since: alias.step }).collect();
         // What a target takes memory from has it, too; the target is written in the next execution.
         let mut is_source = vec![false; self.ranges.len()];
-        self.kept.sources.values().flatten().for_each(|source| is_source[*source] = true);
+        self.method.kept().sources.values().flatten().for_each(|source| is_source[*source] = true);
         // A target that an instruction writes on another path has its own memory there.
         let mut is_used = vec![false; self.ranges.len()];
         let mut has_own = vec![false; self.ranges.len()];
-        for Access { value, step, kind, .. } in &self.accesses.list {
+        for Access { value, step, kind, .. } in &self.method.accesses().list {
             let value = *value as usize;
             if !std::mem::replace(&mut is_used[value], true) {
                 has_own[value] = *kind != AccessKind::Alias && kind.may_write();
@@ -175,17 +165,17 @@ impl MovedMemory<'_> {
 
     /// Returns the values whose memory a value may have since the previous execution.
     fn sources(&self, value: usize) -> &[usize] {
-        self.kept.sources.get(&value).map_or(&[], Vec::as_slice)
+        self.method.kept().sources.get(&value).map_or(&[], Vec::as_slice)
     }
 
     fn alias(&self, step: u32) -> Option<&Alias> {
-        let index = self.aliases.binary_search_by_key(&step, |alias| alias.step).ok()?;
-        Some(&self.aliases[index])
+        let index = self.method.aliases().binary_search_by_key(&step, |alias| alias.step).ok()?;
+        Some(&self.method.aliases()[index])
     }
 
     /// Returns the steps that may follow a step; the last one is that of the outputs.
     fn next(&self, step: u32) -> impl Iterator<Item = u32> {
-        let end = self.accesses.by_step.len() as u32 - 2;
+        let end = self.method.accesses().by_step.len() as u32 - 2;
         let edge = self.edges.binary_search_by_key(&step, |(jump, _)| jump.step).ok().map(|at| self.edges[at]);
         let ahead = edge.is_none_or(|(_, falls_through)| falls_through).then_some(step + 1);
         ahead.into_iter().chain(edge.map(|(jump, _)| jump.to)).filter(move |next| step < end && *next <= end)
@@ -201,7 +191,7 @@ impl MovedMemory<'_> {
             if !steps.insert(step) {
                 continue;
             }
-            let accesses = self.accesses.of_step(step as usize);
+            let accesses = self.method.accesses().of_step(step as usize);
             spend(1 + accesses.len())?;
             let own = || accesses.iter().filter(|access| access.value as usize == holder.value);
             if own().any(|access| access.kind != AccessKind::Alias && (access.reads() || access.kind.keeps())) {
@@ -236,8 +226,8 @@ impl MovedMemory<'_> {
     /// Returns the write of a step to the memory of a holder.
     fn write(&self, step: u32, holder: &Holder, is_alias: &[bool]) -> Option<OverwrittenMove> {
         let source = self.ranges[holder.source]?;
-        let first = self.accesses.by_step[step as usize] as usize;
-        let accesses = self.accesses.of_step(step as usize);
+        let first = self.method.accesses().by_step[step as usize] as usize;
+        let accesses = self.method.accesses().of_step(step as usize);
         let writes = |access: &Access| {
             let value = access.value as usize;
             let mut taken = self.sources(value).iter();

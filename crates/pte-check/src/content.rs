@@ -168,7 +168,7 @@ impl<'p> KernelCall<'_, 'p> {
             | EValue::DoubleList(_)
             | EValue::BoolList(_)) => literal_argument(literal)?,
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_)
-                if self.method.accesses.is_truncated =>
+                if self.method.accesses().is_truncated =>
             {
                 return None;
             }

@@ -62,7 +62,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let budget = method.budget(&limits::INFERRED);
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
-        for alias in method.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
+        for alias in method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
             calls.forget_aliases(alias.base, alias.result);
         }
         calls.classify_values();
@@ -213,7 +213,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn check_once(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
         let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
-        if self.method.accesses.is_truncated || !self.spend(items.sum()) {
+        if self.method.accesses().is_truncated || !self.spend(items.sum()) {
             return self.forget(call.args);
         }
         let operator = call.known;

@@ -199,7 +199,7 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
         |tensor: &Tensor| tensor.dim_order.as_deref().map(|order| order.iter().map(|d| i64::from(*d)).collect());
     let (expected, why): (Option<Vec<i64>>, _) = match order {
         EValue::Null => (dim_order(from), "that of the input, since the call has none"),
-        EValue::IntList(Some(items)) if !call.method.accesses.is_truncated => {
+        EValue::IntList(Some(items)) if !call.method.accesses().is_truncated => {
             let item = |item: &i64| call.unchanged_int(call.method.value(ValueId::of_int(*item))?);
             (items.iter().map(item).collect(), "that of argument 2")
         }

@@ -132,7 +132,7 @@ impl KernelCall<'_, '_> {
     /// Checks the kinds of the items of an IntList, which are indices of values.
     fn check_items(&self, position: usize, arg: &Arg, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
         let EValue::IntList(Some(items)) = &self.method.values()[value] else { return };
-        if self.method.accesses.is_truncated || !arg.kind.list {
+        if self.method.accesses().is_truncated || !arg.kind.list {
             return;
         }
         let wrong = items.iter().enumerate().find_map(|(index, item)| {
@@ -190,7 +190,7 @@ impl KernelCall<'_, '_> {
             }
             // The out is a list, and the value another list of the same tensors.
             return match (out.and_then(|out| values[out].list_items()), values[value].list_items()) {
-                (Some(out), Some(again)) if self.method.accesses.is_truncated => out.len() == again.len(),
+                (Some(out), Some(again)) if self.method.accesses().is_truncated => out.len() == again.len(),
                 (Some(out), Some(again)) => out.iter().eq(again.iter()),
                 (None, _) | (_, None) => false,
             };

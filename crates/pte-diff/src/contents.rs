@@ -10,8 +10,7 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
 use pte_analysis::access::Access;
-use pte_analysis::aliases::{AliasKind, aliases};
-use pte_analysis::blocks;
+use pte_analysis::aliases::AliasKind;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::{PoolContent, PoolRange};
 use pte_model::program::{EValue, FieldReference, Memory, TensorData, ValueId};
@@ -120,7 +119,7 @@ impl<'v, 's> Follower<'v, 's> {
             PoolRange::of(value).or_else(|| own_range(value, &mut end).filter(|_| view.is_of_caller[index]))
         };
         let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().enumerate().map(range).collect();
-        for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
+        for alias in view.method.aliases().iter().filter(|alias| alias.kind == AliasKind::Move) {
             // A move changes the tensor's location.
             ranges[alias.result] = None;
         }
@@ -186,7 +185,7 @@ impl<'v, 's> Follower<'v, 's> {
     /// Returns the argument whose memory the result of a step has.
     fn aliased(&self, step: usize) -> Option<usize> {
         let instruction = self.view.steps[step].instruction;
-        let position = self.view.operators.called(instruction)?.aliased?;
+        let position = self.view.method.operators.called(instruction)?.aliased?;
         instruction.args().get(position)?.within(self.ranges.len())
     }
 
@@ -211,7 +210,7 @@ impl<'v, 's> Follower<'v, 's> {
 
 /// Returns the steps at which jumps meet. The number of steps stands for the end.
 fn meetings(view: &MethodView<'_>) -> HashSet<usize> {
-    blocks::jumps(view.plan).into_iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
+    view.method.jumps().iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
 }
 
 /// Returns the reads of a method by step, with those of the caller at the end, and the step after which they exceed the

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::view::MethodView;
 use pte_analysis::operators::{AccessKind, Usage};
-use pte_analysis::planning::{value_lifetimes, value_requests};
+use pte_analysis::planning::lifetimes;
 use pte_model::program::{EValue, Memory, Tensor, TensorData, ValueId};
 
 /// Maximum number of pairs of tensors of a method whose places are compared. Any further instruction counts as having
@@ -64,11 +64,9 @@ impl Values {
             let Memory::At { pool, offset } = tensor.memory else { return None };
             Some(((pool, offset), tensor.nbytes().unwrap_or(u64::MAX)))
         };
-        let mut is_input = vec![false; count];
+        let is_input = plan.is_input();
         let known = |value: &ValueId| value.within(count);
-        let inputs = plan.inputs.iter().flatten().filter_map(known);
-        for value in inputs {
-            is_input[value] = true;
+        for value in plan.inputs.iter().flatten().filter_map(known) {
             place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, 0)));
         }
         let ends = plan.inputs.iter().chain(&plan.outputs).flatten();
@@ -76,7 +74,7 @@ impl Values {
         ends.chain(items).filter_map(known).for_each(|value| is_kept[value] = true);
         for (step, time) in view.steps.iter().zip(1u32..) {
             let is_call = step.instruction.callee().is_some();
-            for Usage { value, kind, .. } in view.operators.uses(step.instruction) {
+            for Usage { value, kind, .. } in view.method.operators.uses(step.instruction) {
                 let Some(value) = known(&value) else { continue };
                 uses[value] += 1;
                 let has_content = is_written[value] || is_input[value];
@@ -97,13 +95,13 @@ impl Values {
                 }
             }
         }
-        let lifetimes = value_lifetimes(plan, &view.operators, &value_requests(plan, &view.operators));
+        let lifetimes = lifetimes(&view.method);
         let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
         for (value, tensor) in plan.tensors() {
             is_kept[value] |= is_state[value];
             if let Memory::At { pool, offset } = tensor.memory {
                 let bytes = (offset, offset.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)));
-                let times = match lifetimes[value] {
+                let times = match lifetimes.of(value) {
                     _ if is_state[value] => (0, u32::MAX),
                     (first, last) => (views[value].unwrap_or(first), last),
                 };
@@ -115,7 +113,7 @@ impl Values {
 
     fn is_free_of_effect(&mut self, view: &MethodView<'_>, step: usize) -> bool {
         let instruction = view.steps[step].instruction;
-        let Some((_, results)) = view.operators.pure_call(instruction) else { return false };
+        let Some((_, results)) = view.method.operators.pure_call(instruction) else { return false };
         results.iter().all(|result| {
             let value = result.within(self.uses.len());
             let tensor = view.plan.value(*result).and_then(EValue::as_tensor);

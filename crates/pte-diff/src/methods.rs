@@ -174,7 +174,8 @@ impl<'s> MethodPair<'_, 's> {
     fn results(&self, side: usize, step: usize) -> Vec<ValueId> {
         let view = self.views[side];
         let instruction = view.steps[step].instruction;
-        view.operators.uses(instruction).filter(|usage| usage.kind.is_result()).map(|usage| usage.value).collect()
+        let uses = view.method.operators.uses(instruction).filter(|usage| usage.kind.is_result());
+        uses.map(|usage| usage.value).collect()
     }
 
     /// Matches the other values by their first use.

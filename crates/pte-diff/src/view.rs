@@ -7,7 +7,8 @@ use super::difference::DifferingPart;
 use super::side::Side;
 use pte_analysis::access::Accesses;
 use pte_analysis::blocks::{InstructionRef, steps};
-use pte_analysis::operators::{AccessKind, MethodOperators, Usage};
+use pte_analysis::method::Method;
+use pte_analysis::operators::{AccessKind, Usage};
 use pte_model::diagnostics::{clipped, escaped};
 use pte_model::program::element::Part;
 use pte_model::program::instruction::Callee;
@@ -60,9 +61,10 @@ pub struct MethodView<'s> {
     pub is_used: Vec<bool>,
     /// By value: an input or an output, for which the caller may provide memory.
     pub is_of_caller: Vec<bool>,
-    /// Operators by index.
-    pub operators: MethodOperators,
-    /// Accesses of the steps and of the outputs to values.
+    /// What its instructions do.
+    pub method: Method<'s>,
+    /// Accesses of the steps and of the outputs to values. A planned tensor with a name has content: the caller can set
+    /// it ([`ValueRole::State`]), unlike in those of `method`.
     pub accesses: Accesses,
 }
 
@@ -94,7 +96,7 @@ impl<'s> MethodView<'s> {
             roles: plan.values().iter().map(own_role).collect(),
             is_used: vec![false; plan.values().len()],
             is_of_caller: vec![false; plan.values().len()],
-            operators: MethodOperators::known(plan),
+            method: Method::new(plan),
             accesses: Accesses::default(),
         };
         view.find_roles();
@@ -112,7 +114,7 @@ impl<'s> MethodView<'s> {
             }
         }
         let has_content = roles.iter().map(|role| *role != ValueRole::Other).collect();
-        self.accesses = Accesses::of(self.plan, &self.operators, has_content, &[]);
+        self.accesses = Accesses::of(self.plan, &self.method.operators, has_content, &[]);
         for access in &self.accesses.list {
             let (value, number) = (access.value as usize, access.step as usize);
             let role = &mut roles[value];
@@ -150,7 +152,7 @@ impl<'s> MethodView<'s> {
 
     /// Returns the signature of the operator that a kernel call names, if it is known.
     fn signature(&self, instruction: &Instruction) -> Option<&Signature> {
-        Some(&self.operators.called(instruction)?.signature)
+        Some(&self.method.operators.called(instruction)?.signature)
     }
 
     /// Returns the path of an argument of a step, in the field with this name.
@@ -266,7 +268,7 @@ impl<'s> MethodView<'s> {
         if instruction.callee().is_none() {
             instruction.key().hash(&mut hasher);
         }
-        for Usage { position, value, kind } in self.operators.args(instruction) {
+        for Usage { position, value, kind } in self.method.operators.args(instruction) {
             let is_result = match kind {
                 AccessKind::Unknown => position + 1 == instruction.args().len(),
                 kind => kind != AccessKind::Read,
@@ -439,7 +441,7 @@ impl<'s> MethodView<'s> {
     pub fn describe_step(&self, step: usize) -> String {
         let instruction = self.steps[step].instruction;
         // A result that is an out is passed twice.
-        let all: Vec<Usage> = self.operators.args(instruction).collect();
+        let all: Vec<Usage> = self.method.operators.args(instruction).collect();
         let is_repeated = |usage: &Usage| {
             let before = usage.position.checked_sub(1).map(|before| all[before]);
             usage.kind.is_result() && before.is_some_and(|out| out.kind.is_result() && out.value == usage.value)

@@ -9,8 +9,9 @@ pub mod regions;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::aliases::{Alias, AliasKind, aliases};
-use crate::blocks::{self, Skips};
-use crate::lifetimes::{FirstUse, KeptMoves, Spans};
+use crate::blocks::Skips;
+use crate::lifetimes::{FirstUse, Spans};
+use crate::method::Method;
 use crate::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 use regions::Regions;
@@ -40,14 +41,14 @@ impl Lifetimes {
     }
 }
 
-/// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
-pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Lifetimes {
+/// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with [`Method::requests`].
+pub fn lifetimes(method: &Method<'_>) -> Lifetimes {
+    let (plan, operators, requested) = (method.plan, &method.operators, method.requests());
     let count = plan.instructions().count() as u32;
-    let kept = KeptMoves::new(plan, operators, requested);
-    let mut spans = Spans::new(Regions::find(plan, operators, requested, &kept), plan.values().len());
+    let mut spans = Spans::new(Regions::find(method), plan.values().len());
     let inputs: BTreeSet<ValueId> = plan.inputs.iter().flatten().copied().collect();
     inputs.iter().for_each(|input| spans.touch(*input, 0));
-    let jumps: Vec<_> = blocks::jumps(plan).into_iter().filter(|jump| !spans.clock.is_body(jump.step + 1)).collect();
+    let jumps: Vec<_> = method.jumps().iter().copied().filter(|jump| !spans.clock.is_body(jump.step + 1)).collect();
     let mut pass = InstructionPass::new(plan, requested, &inputs);
     let mut branches = Skips::new(&jumps);
     for (step, instruction) in (0..).zip(plan.instructions()) {
@@ -77,9 +78,9 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
     spans.touch_items(plan);
     // The base of a view may be an earlier view.
     let mut is_view = vec![false; plan.values().len()];
-    for alias in aliases(plan, operators).into_iter().rev() {
+    for alias in method.aliases().iter().rev() {
         is_view[alias.result] |= alias.kind == AliasKind::View;
-        if !is_planned_as_copy(&spans.clock, &alias, requested) {
+        if !is_planned_as_copy(&spans.clock, alias, requested) {
             spans.touch_base(alias.result, alias.base);
         }
     }
@@ -90,7 +91,7 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
         }
     }
     spans.carry_around_loops(&jumps, &first);
-    spans.carry_over_executions(&kept);
+    spans.carry_over_executions(method.kept());
     Lifetimes { spans, end: count + 1, write_backs, is_view }
 }
 
@@ -163,14 +164,6 @@ fn write_backs(plan: &ExecutionPlan, last_writes: &BTreeMap<usize, u32>) -> Vec<
         .collect();
     targets.sort_unstable();
     targets.into_iter().map(|(_, target)| target).collect()
-}
-
-/// Returns the first and the last time at which each value of a method is alive. Time 0 is before the first
-/// instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one. `requested` has the memory
-/// request of each value; it replaces the requests of a method with explicit offsets.
-pub fn value_lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(u32, u32)> {
-    let lifetimes = lifetimes(plan, operators, requested);
-    (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
 }
 
 /// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an

@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::blocks::{self, Jump};
-use crate::lifetimes::{Clock, KeptMoves};
+use crate::blocks::Jump;
+use crate::lifetimes::Clock;
+use crate::method::Method;
 use crate::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 use pte_operators::facts::LoopPart;
@@ -91,25 +92,25 @@ impl Regions {
         }
     }
 
-    /// Finds the parts of a method with these memory requests. The values of `kept` belong to the method itself.
-    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory], kept: &KeptMoves) -> Regions {
+    /// Finds the parts of a method. The values of [`Method::kept`] belong to the method itself.
+    pub fn find(method: &Method<'_>) -> Regions {
+        let (plan, jumps, requested) = (method.plan, method.jumps(), method.requests());
         let mut regions = Regions::none(plan);
         // Jumps are relative to their chains. The exporter emits only one chain.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();
-            let jumps = blocks::jumps(plan);
             let mut jumps_to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
             for Jump { step, to } in jumps.iter().filter(|jump| jump.is_back()) {
                 jumps_to.entry(*to as usize).or_default().push(*step as usize);
             }
-            let code = Code { jumps_to, list, plan, operators };
+            let code = Code { jumps_to, list, plan, operators: &method.operators };
             if !jumps.is_empty() && code.has_short_lists() {
                 regions.search(&code, 0, 0..code.list.len(), 1);
             }
             if regions.list.len() > 1 {
                 regions.find_owners(&code);
                 regions.widen_owners(&code, requested);
-                for value in kept.groups.iter().flatten() {
+                for value in method.kept().groups.iter().flatten() {
                     regions.owners[*value] = regions.owners[*value].map(|_| 0);
                 }
                 regions.find_inputs(&code, requested);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
 use crate::RuleId::*;
-use pte_analysis::blocks::{self, Edge, Jump};
+use pte_analysis::blocks::{Edge, Jump};
 use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Instruction, Tensor, ValueId};
@@ -48,7 +48,7 @@ impl ControlFlow {
                 condition.map_or(BranchOutcome::Maybe, |(_, value, _)| conditions.outcome(value, jump.is_back()));
             Branch { step: jump.step, to: jump.to, outcome }
         };
-        let jumps: Vec<Branch> = blocks::jumps(method.plan).into_iter().map(branch).collect();
+        let jumps: Vec<Branch> = method.jumps().iter().copied().map(branch).collect();
         if jumps.is_empty() {
             return ControlFlow { jumps, reached_backwards: Vec::new() };
         }
@@ -112,7 +112,7 @@ struct Conditions<'m, 'p> {
 impl<'m, 'p> Conditions<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Conditions<'m, 'p> {
         let mut is_written = method.is_input.clone();
-        for access in method.accesses.list.iter().filter(|access| access.kind.may_write()) {
+        for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
             is_written[access.value as usize] = true;
         }
         Conditions { method, is_written, outcomes: HashMap::new(), constants: HashMap::new() }
@@ -317,7 +317,7 @@ struct LoopQueries {
 impl LoopQueries {
     fn new(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> LoopQueries {
         let is_bool = |value: u32| matches!(method.values()[value as usize], EValue::Bool(_));
-        let writes = method.accesses.list.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
+        let writes = method.accesses().list.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
         let mut writes: Vec<(u32, u32)> = writes.map(|access| (access.value, access.step)).collect();
         writes.sort_unstable();
         let jumps: Vec<&Branch> = flow.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never).collect();

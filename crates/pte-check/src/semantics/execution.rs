@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::limits;
 use super::method::MethodAnalysis;
-use pte_analysis::blocks;
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::{AccessKind, ResolvedOperator};
 use pte_model::program::instruction::Callee;
@@ -77,7 +76,7 @@ struct Execution<'m, 'p, 'i> {
 pub fn execute(method: &MethodAnalysis<'_>, inference: &mut Inference) -> Executed {
     let mut slots = vec![None; method.values().len()];
     let mut numbers = Vec::new();
-    for access in method.accesses.list.iter().filter(|access| access.kind.may_write()) {
+    for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
         let value = access.value as usize;
         if slots[value].is_none() && method.kinds[value].meets(Kinds::SCALAR) {
             slots[value] = Some(numbers.len() as u32);
@@ -85,7 +84,7 @@ pub fn execute(method: &MethodAnalysis<'_>, inference: &mut Inference) -> Execut
             numbers.push(if is_input { Number::Unknown } else { Number::of(&method.values()[value]) });
         }
     }
-    let jumps = blocks::jumps(method.plan).iter().map(|jump| (jump.step, jump.to)).collect();
+    let jumps = method.jumps().iter().map(|jump| (jump.step, jump.to)).collect();
     let (seen, executed) = (HashSet::new(), Executed::default());
     let mut execution = Execution { method, inference, slots, numbers, jumps, seen, executed };
     execution.executed.is_complete = execution.run().is_some();

@@ -35,7 +35,7 @@ impl<'m, 'p> StateStarts<'m, 'p> {
             let of = |method: &'m MethodAnalysis<'p>| {
                 // A move or a view writes no bytes.
                 let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
-                let written = method.accesses.list.iter().filter(is_write);
+                let written = method.accesses().list.iter().filter(is_write);
                 written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
             };
             let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
@@ -50,13 +50,11 @@ impl<'m, 'p> StateStarts<'m, 'p> {
 /// Returns, by value, `true` if it is read before it is written, in memory that nothing else has written either.
 fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
     let (mut written, mut found) = (PoolContent::default(), vec![false; method.values().len()]);
-    let Some((last, _)) = method.accesses.early_reads.last().copied() else { return found };
-    for (value, range) in method.ranges.iter().enumerate() {
-        if let Some(range) = range.filter(|_| method.has_content[value]) {
-            written.insert(range, ());
-        }
+    let Some((last, _)) = method.accesses().early_reads.last().copied() else { return found };
+    for (range, has_content) in method.ranges.iter().zip(method.plan.has_content()) {
+        range.filter(|_| has_content).into_iter().for_each(|range| written.insert(range, ()));
     }
-    let mut reads = method.accesses.early_reads.iter().peekable();
+    let mut reads = method.accesses().early_reads.iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
             found[*value] = method.ranges[*value].is_some_and(|range| written.parts(range).next().is_none());
@@ -91,7 +89,8 @@ pub fn check(
         }
         let mut accesses = method.value_accesses(value);
         let Some(first) = accesses.next() else { continue };
-        if method.accesses.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
+        if method.accesses().is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias)
+        {
             continue;
         }
         let Some(range) = method.ranges[value] else {
@@ -229,9 +228,9 @@ struct OverlapIndex {
 impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
         let range = |access: &Access| method.ranges[access.value as usize];
-        let written = method.accesses.list.iter().filter(|access| access.kind.writes_bytes());
+        let written = method.accesses().list.iter().filter(|access| access.kind.writes_bytes());
         let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
-        let sources = method.accesses.list.iter().filter(is_write).filter_map(range);
+        let sources = method.accesses().list.iter().filter(is_write).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
         let initial = initial.filter_map(|value| method.ranges[value]);

@@ -17,10 +17,8 @@ use crate::RuleId::{self, *};
 use crate::RuleSeverity;
 use pte_analysis::access::Access;
 use pte_analysis::aliases::AliasKind;
-use pte_analysis::lifetimes::KeptMoves;
 use pte_analysis::moved::{MovedMemory, OverwrittenMove};
 use pte_analysis::operators::AccessKind;
-use pte_analysis::planning::value_requests;
 use pte_model::program::element::Part;
 use pte_model::program::pools::PoolRange;
 
@@ -47,11 +45,10 @@ struct LiveRange {
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     check_results(method, findings, locate);
     check_inputs(method, findings, locate);
-    if method.accesses.is_truncated {
+    if method.accesses().is_truncated {
         return;
     }
-    let kept = KeptMoves::new(method.plan, &method.operators, &value_requests(method.plan, &method.operators));
-    let reported = check_moves(method, flow, &kept, findings, locate);
+    let reported = check_moves(method, flow, findings, locate);
     let mut budget = method.budget(&limits::OVERLAPS);
     let Some(views) = views(method, &mut budget) else {
         return method.report(&limits::OVERLAPS, findings, locate);
@@ -64,7 +61,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     };
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
-    for alias in &method.aliases {
+    for alias in method.aliases() {
         bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
     }
     let live_ranges = &live_ranges;
@@ -72,7 +69,6 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         method,
         blocks: blocks.as_ref(),
         views: &views,
-        kept: &kept,
         reported,
         bases,
         live_ranges,
@@ -106,24 +102,23 @@ fn lasting(method: &MethodAnalysis<'_>) -> Vec<bool> {
 fn check_moves(
     method: &MethodAnalysis<'_>,
     flow: &ControlFlow,
-    kept: &KeptMoves,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) -> HashSet<(u32, u32)> {
     let mut reported = HashSet::new();
-    if method.aliases.iter().all(|alias| alias.kind == AliasKind::View) {
+    if method.aliases().iter().all(|alias| alias.kind == AliasKind::View) {
         return reported;
     }
     let lasting: &[bool] = &lasting(method);
-    let MethodAnalysis { accesses, aliases, ranges, .. } = method;
-    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges, kept, lasting };
+    let ranges = &method.ranges;
+    let memory = MovedMemory { method, edges: &flow.edges(), ranges, lasting };
     let mut budget = method.budget(&limits::STATES);
     let Some(overwritten) = memory.overwritten(&mut |units| budget.spend(units)) else {
         method.report(&limits::STATES, findings, locate);
         return reported;
     };
     for OverwrittenMove { access, source, target } in overwritten {
-        let access = &accesses.list[access];
+        let access = &method.accesses().list[access];
         reported.insert((access.step, access.value));
         if lasting[source] && target == source {
             findings.add(X_4, || {
@@ -418,7 +413,6 @@ struct OverlapSweep<'m, 'p> {
     blocks: Option<&'m RefCell<Blocks>>,
     views: &'m HashMap<u32, View<'m>>,
     /// Values that keep the memory of others until the next execution.
-    kept: &'m KeptMoves,
     /// Steps and values of the writes to memory of moves that are reported.
     reported: HashSet<(u32, u32)>,
     /// By value: the value of which it is a view.
@@ -457,7 +451,7 @@ impl OverlapSweep<'_, '_> {
                 if self.reported.contains(&(access.step, access.value)) {
                     continue;
                 }
-                for source in self.kept.sources.get(&(access.value as usize)).into_iter().flatten() {
+                for source in self.method.kept().sources.get(&(access.value as usize)).into_iter().flatten() {
                     if let Some(range) = self.method.ranges[*source] {
                         self.check_write(access, range, time, findings, locate);
                     }
@@ -613,7 +607,7 @@ fn index_sources(method: &MethodAnalysis<'_>) -> Vec<bool> {
             open.push(value);
         }
     };
-    for access in method.accesses.list.iter().filter(|access| access.kind == AccessKind::Read) {
+    for access in method.accesses().list.iter().filter(|access| access.kind == AccessKind::Read) {
         if is_integer(access.value) && is_index_argument(method, access) {
             add(access.value, &mut open);
         }

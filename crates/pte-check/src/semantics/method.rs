@@ -3,24 +3,24 @@
 //! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::super::finding::{Findings, Locator};
 use super::limits::{self, Budget, Limit};
 use crate::RuleId::X_18;
 
-use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
-use pte_analysis::aliases::{Alias, AliasKind, aliases};
+use pte_analysis::access::Access;
+use pte_analysis::aliases::{Alias, AliasKind};
 use pte_analysis::blocks::{self, InstructionRef};
+use pte_analysis::method::Method;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
 use pte_model::data::{Blob, BlobId, elements, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::pools::PoolRange;
-use pte_model::program::{
-    EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
-};
+use pte_model::program::{EValue, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId};
 use pte_operators::kinds::Kinds;
 use pte_operators::{Base, OperatorSet};
 
@@ -62,53 +62,17 @@ fn facts(value: &EValue) -> TensorFacts {
     }
 }
 
-/// Properties of the values that the checks need, in lists that take less memory than the values.
-#[derive(Default)]
-struct Properties {
-    kinds: ValueKinds,
-    /// The planned memory of a tensor that is not empty.
-    ranges: Vec<Option<PoolRange>>,
-    facts: Vec<TensorFacts>,
-}
-
-impl Properties {
-    fn of(values: &[EValue]) -> Properties {
-        let mut properties = Properties { kinds: ValueKinds::with_capacity(values.len()), ..Properties::default() };
-        properties.ranges.reserve(values.len());
-        properties.facts.reserve(values.len());
-        for value in values {
-            properties.kinds.push(value);
-            properties.ranges.push(PoolRange::of(value));
-            properties.facts.push(facts(value));
-        }
-        properties
-    }
-
-    /// Appends the properties of the following values.
-    fn append(&mut self, other: Properties) {
-        self.kinds.list.extend(other.kinds.list);
-        self.kinds.items += other.kinds.items;
-        self.ranges.extend(other.ranges);
-        self.facts.extend(other.facts);
-    }
-}
-
 /// A method and the accesses to its values.
 pub struct MethodAnalysis<'p> {
     pub program: &'p Program,
     pub index: usize,
-    pub plan: &'p ExecutionPlan,
+    method: Method<'p>,
     /// Instructions of all chains, in their order.
     pub steps: Vec<InstructionRef<'p>>,
     /// First step of each chain, followed by [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
-    pub operators: MethodOperators,
-    pub accesses: Accesses,
-    /// Aliases, in the order of the steps.
-    pub aliases: Vec<Alias>,
-    by_value: ValueIndex,
-    /// By position in `by_value`: the step of the first read of the value from there on; `u32::MAX` if there is none.
-    /// They are computed on first use.
+    /// By position in [`Method::by_value`]: the step of the first read of the value from there on; `u32::MAX` if there
+    /// is none. They are computed on first use.
     next_reads: OnceLock<Vec<u32>>,
     /// By value: the first step that may write it; `u32::MAX` if there is none.
     first_writes: Vec<u32>,
@@ -122,8 +86,6 @@ pub struct MethodAnalysis<'p> {
     /// Facts of the tensors, by value.
     pub facts: Vec<TensorFacts>,
     pub is_input: Vec<bool>,
-    /// By value: it has content before the method runs. Values other than tensors always have.
-    pub has_content: Vec<bool>,
     /// Constants that were read, by data and element type. Many calls may share one.
     constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
     /// Bytes of constants that may still be read.
@@ -136,15 +98,23 @@ pub struct MethodAnalysis<'p> {
     pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
 
+impl<'p> Deref for MethodAnalysis<'p> {
+    type Target = Method<'p>;
+
+    fn deref(&self) -> &Method<'p> {
+        &self.method
+    }
+}
+
 impl<'p> MethodAnalysis<'p> {
     /// Returns the work of a kind that the method may take.
     pub fn budget(&self, limit: &Limit) -> Budget {
-        Budget::new(limit, self.accesses.list.len())
+        Budget::new(limit, self.accesses().list.len())
     }
 
     /// Reports that a limit is exceeded.
     pub fn report(&self, limit: &Limit, findings: &mut Findings, locate: &Locator<'_>) {
-        self.report_more_than(limit.of(self.accesses.list.len()), limit, findings, locate);
+        self.report_more_than(limit.of(self.accesses().list.len()), limit, findings, locate);
     }
 
     /// Reports that a limit of `most` units is exceeded.
@@ -186,50 +156,37 @@ impl<'p> MethodAnalysis<'p> {
             return None;
         }
         let is_large = count >= LARGE;
-        let (first, second) = values.split_at(if is_large { values.len() / 2 } else { values.len() });
-        let (rest, mut properties) = workers::both(is_large, || Properties::of(second), || Properties::of(first));
-        properties.append(rest);
-        let is_input = plan.is_input();
-        let has_content = |value: usize| {
-            properties.kinds.list[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
+        let lists = || {
+            let kinds: Vec<Kinds> = values.iter().map(|value| Kinds::of_tag(value.tag())).collect();
+            let ranges: Vec<Option<PoolRange>> = values.iter().map(PoolRange::of).collect();
+            (kinds, ranges, values.iter().map(facts).collect())
         };
-        let has_content: Vec<bool> = (0..values.len()).map(has_content).collect();
-        let operators = MethodOperators::new(plan, set);
-        let Properties { kinds, ranges, facts } = properties;
-        let context =
-            AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
-        let accesses = Accesses::collect(context);
-        let aliases = aliases(plan, &operators);
-        let mut method = MethodAnalysis {
+        let method = Method::with_operators(plan, MethodOperators::new(plan, set));
+        let ((stated, ranges, facts), _) = workers::both(is_large, lists, || method.accesses());
+        let mut analysis = MethodAnalysis {
             program,
             index,
-            plan,
             steps: blocks::steps(plan),
             chains: blocks::chain_starts(plan),
-            operators,
-            accesses: Accesses::default(),
-            aliases,
-            by_value: ValueIndex::default(),
             next_reads: OnceLock::new(),
             first_writes: vec![u32::MAX; values.len()],
-            kinds: kinds.list.clone(),
-            stated: kinds.list,
+            kinds: Vec::new(),
+            stated,
             ranges,
             facts,
-            is_input,
-            has_content,
+            is_input: plan.is_input(),
             constant_ints: Mutex::default(),
             constant_bytes: Mutex::new(Budget::new(&limits::CONSTANTS, 0)),
             written_ints: Mutex::default(),
             contents: Mutex::default(),
             constants_with_nan: Mutex::default(),
+            method,
         };
-        let index = || ValueIndex::new(&accesses.list, values.len());
-        let (by_value, ()) = workers::both(is_large, index, || method.propagate_kinds());
-        for access in accesses.list.iter().rev().filter(|access| access.kind.may_write()) {
-            method.first_writes[access.value as usize] = access.step;
+        (_, analysis.kinds) = workers::both(is_large, || _ = analysis.by_value(), || analysis.propagated_kinds());
+        for access in analysis.method.accesses().list.iter().rev().filter(|access| access.kind.may_write()) {
+            analysis.first_writes[access.value as usize] = access.step;
         }
-        Some(MethodAnalysis { accesses, by_value, ..method })
+        Some(analysis)
     }
 
     /// Returns the step after the last instruction, at which the caller reads the outputs.
@@ -237,18 +194,9 @@ impl<'p> MethodAnalysis<'p> {
         self.steps.len() as u32
     }
 
-    pub fn values(&self) -> &'p [EValue] {
-        self.plan.values()
-    }
-
     /// Returns the accesses of a step or of [`MethodAnalysis::end`].
     pub fn step_accesses(&self, step: u32) -> &[Access] {
-        self.accesses.of_step(step as usize)
-    }
-
-    /// Returns the accesses to a value by step.
-    pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
+        self.accesses().of_step(step as usize)
     }
 
     /// Returns the first step that may write a value; `None` if none does.
@@ -259,10 +207,10 @@ impl<'p> MethodAnalysis<'p> {
     /// Returns the first step that reads a value, from `step` on.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
         let next_reads = self.next_reads.get_or_init(|| {
-            let accesses = &self.accesses.list;
+            let accesses = &self.accesses().list;
             let mut next_reads = vec![u32::MAX; accesses.len()];
             let mut following: Option<&Access> = None;
-            for (position, index) in self.by_value.all().iter().enumerate().rev() {
+            for (position, index) in self.by_value().all().iter().enumerate().rev() {
                 let access = &accesses[*index as usize];
                 let is_read = access.kind.keeps();
                 following = if is_read { Some(access) } else { following.filter(|read| read.value == access.value) };
@@ -270,14 +218,14 @@ impl<'p> MethodAnalysis<'p> {
             }
             next_reads
         });
-        let positions = self.by_value.positions(value);
+        let positions = self.by_value().positions(value);
         let first = positions.start + self.first_from(value, step);
         positions.contains(&first).then(|| next_reads[first]).filter(|step| *step != u32::MAX)
     }
 
     /// Returns the number of accesses to a value before `step`.
     fn first_from(&self, value: usize, step: u32) -> usize {
-        self.by_value.of(value).partition_point(|access| self.accesses.list[*access as usize].step < step)
+        self.by_value().of(value).partition_point(|access| self.accesses().list[*access as usize].step < step)
     }
 
     /// Returns the operator and the arguments of a kernel call; `None` if the operator is unknown.
@@ -328,44 +276,42 @@ impl<'p> MethodAnalysis<'p> {
         id.within(self.values().len())
     }
 
-    /// Adds the kinds that values get from results and moves.
-    fn propagate_kinds(&mut self) {
-        let moves = self.aliases.iter().filter(|alias| alias.kind == AliasKind::Move);
+    /// Returns the kinds that values have in the file, and get from results and moves.
+    fn propagated_kinds(&self) -> Vec<Kinds> {
+        let mut kinds = self.stated.clone();
+        let moves = self.aliases().iter().filter(|alias| alias.kind == AliasKind::Move);
         let mut moves: Vec<(usize, usize)> = moves.map(|alias| (alias.base, alias.result)).collect();
-        for number in 0..self.steps.len() {
-            let step = self.steps[number];
-            if step.instruction.operator().is_some() {
-                self.add_result_kinds(&step, step.instruction.args());
-            }
+        for step in self.steps.iter().filter(|step| step.instruction.operator().is_some()) {
+            self.add_result_kinds(step, step.instruction.args(), &mut kinds);
         }
         let adds_kinds = |kinds: &[Kinds], (from, to): (usize, usize)| kinds[from].0 & !kinds[to].0 != 0;
         let mut changed: Vec<usize> =
-            moves.iter().filter(|pair| adds_kinds(&self.kinds, **pair)).map(|(from, _)| *from).collect();
+            moves.iter().filter(|pair| adds_kinds(&kinds, **pair)).map(|(from, _)| *from).collect();
         if !changed.is_empty() {
             moves.sort_unstable();
         }
         while let Some(from) = changed.pop() {
             let first = moves.partition_point(|(other, _)| *other < from);
             for &(_, to) in moves[first..].iter().take_while(|(other, _)| *other == from) {
-                if adds_kinds(&self.kinds, (from, to)) {
-                    self.kinds[to] = self.kinds[to].or(self.kinds[from]);
+                if adds_kinds(&kinds, (from, to)) {
+                    kinds[to] = kinds[to].or(kinds[from]);
                     changed.push(to);
                 }
             }
         }
+        kinds
     }
 
-    fn add_result_kinds(&mut self, step: &InstructionRef<'p>, args: &[ValueId]) {
+    fn add_result_kinds(&self, step: &InstructionRef<'p>, args: &[ValueId], kinds: &mut [Kinds]) {
         let Some((known, _)) = self.call(step) else {
             for arg in args {
-                let kinds = arg.item_mut(&mut self.kinds);
-                if let Some(kinds) = kinds.filter(|kinds| kinds.meets(Kinds::SCALAR)) {
+                if let Some(kinds) = arg.item_mut(kinds).filter(|kinds| kinds.meets(Kinds::SCALAR)) {
                     *kinds = kinds.or(Kinds::SCALAR);
                 }
             }
             return;
         };
-        let kinds = match known.signature.result {
+        let result = match known.signature.result {
             None => return,
             Some(Base::Tensor) => Kinds::TENSOR,
             Some(Base::Int) => Kinds::INT,
@@ -374,12 +320,12 @@ impl<'p> MethodAnalysis<'p> {
             Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
         };
         if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
-            self.kinds[slot] = self.kinds[slot].or(kinds);
+            kinds[slot] = kinds[slot].or(result);
         }
     }
 
     /// Returns the alias that a step creates.
     pub fn alias(&self, step: u32) -> Option<&Alias> {
-        self.aliases.binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases[index])
+        self.aliases().binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases()[index])
     }
 }

@@ -158,7 +158,7 @@ pub fn assumptions(
         method.report(&limits::INTS, findings, locate);
     }
     // Loops whose conditions depend on inputs have counters that do, too.
-    let has_loop = blocks::jumps(method.plan).iter().any(Jump::is_back);
+    let has_loop = method.jumps().iter().any(Jump::is_back);
     if reads_any && analysis.is_widened.get() && (is_long || !has_loop) {
         method.report(if is_long { &limits::STEPS } else { &limits::COMPUTED }, findings, locate);
     }
@@ -175,7 +175,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
         let mut slots = vec![None; method.values().len()];
         let mut values = Vec::new();
-        for access in &method.accesses.list {
+        for access in &method.accesses().list {
             let value = access.value as usize;
             let is_followed =
                 access.kind.may_write() && method.kinds[value].meets(Kinds::INT) && !method.is_input[value];
@@ -184,7 +184,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 values.push(value);
             }
         }
-        if values.is_empty() || method.accesses.is_truncated {
+        if values.is_empty() || method.accesses().is_truncated {
             return None;
         }
         let inference = Inference::new(method.plan, &method.operators);

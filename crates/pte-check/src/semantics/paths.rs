@@ -15,7 +15,7 @@ use pte_analysis::blocks::{self, Jump};
 
 /// Reports the first read of each tensor that a path does not write.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
-    if method.accesses.is_truncated || flow.edges().is_empty() {
+    if method.accesses().is_truncated || flow.edges().is_empty() {
         return;
     }
     // Each jump is compared with all loops.

@@ -105,13 +105,13 @@ struct PossibleMemory<'m, 'p> {
 impl<'m, 'p> PossibleMemory<'m, 'p> {
     /// Follows views and moves until nothing changes; `None` if the work exceeds its limit.
     fn new(method: &'m MethodAnalysis<'p>, budget: &mut Budget) -> Option<PossibleMemory<'m, 'p>> {
-        let aliased = method.aliases.iter().map(|alias| (alias.result as u32, BTreeSet::new())).collect();
+        let aliased = method.aliases().iter().map(|alias| (alias.result as u32, BTreeSet::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
         // A loop may make the source of an alias an alias after its use.
         let mut is_changed = true;
         while is_changed {
             is_changed = false;
-            for alias in &method.aliases {
+            for alias in method.aliases() {
                 is_changed |= memory.add_alias(alias, budget)?;
             }
         }

@@ -94,7 +94,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             is_output[output.value as usize] = true;
         }
         let mut is_replaced = vec![false; method.values().len()];
-        for access in &method.accesses.list {
+        for access in &method.accesses().list {
             is_replaced[access.value as usize] |= access.kind == AccessKind::Alias;
         }
         let mut analysis = Analysis { method, slots: Vec::new(), values: Vec::new(), initial: Vec::new() };

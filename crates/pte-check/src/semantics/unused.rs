@@ -16,8 +16,8 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     check_values(method, findings, locate);
     check_delegates(method, findings, locate);
     check_outputs(method, findings, locate);
-    if method.accesses.is_truncated {
-        method.report_more_than(method.accesses.limit, &limits::ITEMS, findings, locate);
+    if method.accesses().is_truncated {
+        method.report_more_than(method.accesses().limit, &limits::ITEMS, findings, locate);
     }
 }
 
@@ -38,8 +38,8 @@ pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'
 fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let count = method.values().len();
     let mut used: Vec<bool> =
-        (0..count).map(|value| method.is_input[value] || method.accesses.repeated_outs[value]).collect();
-    method.accesses.list.iter().for_each(|access| used[access.value as usize] = true);
+        (0..count).map(|value| method.is_input[value] || method.accesses().repeated_outs[value]).collect();
+    method.accesses().list.iter().for_each(|access| used[access.value as usize] = true);
     let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
     for (value, _) in lists {
         for item in value.items().iter().filter_map(|item| method.value(ValueId::of_int(item))) {
@@ -78,7 +78,7 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
 /// Returns the planned memory of the values with such an access. State may be used through tensors with its bytes only:
 /// its views.
 fn accessed_memory(method: &MethodAnalysis<'_>, is_such: impl Fn(AccessKind) -> bool) -> PoolRanges {
-    let accesses = method.accesses.list.iter().filter(|access| is_such(access.kind));
+    let accesses = method.accesses().list.iter().filter(|access| is_such(access.kind));
     PoolRanges::new(accesses.filter_map(|access| method.ranges[access.value as usize]))
 }
 

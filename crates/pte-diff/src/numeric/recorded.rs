@@ -104,7 +104,7 @@ fn recorded_ids(view: &MethodView<'_>, step: usize) -> Vec<ValueId> {
     let Some(instruction) = view.steps.get(step).map(|step| step.instruction) else { return Vec::new() };
     match instruction.callee() {
         Some(Callee::Operator(_)) => {
-            let uses: Vec<Usage> = view.operators.uses(instruction).collect();
+            let uses: Vec<Usage> = view.method.operators.uses(instruction).collect();
             let outs = uses.iter().filter(|usage| usage.kind == AccessKind::Write);
             let outs: Vec<ValueId> = outs.map(|usage| usage.value).collect();
             if outs.is_empty() { instruction.args().last().copied().into_iter().collect() } else { outs }
