@@ -7,8 +7,7 @@ use serde::{Serialize, Serializer};
 
 use pte_analysis::access::Accesses;
 use pte_analysis::blocks::{Jump, Skips};
-use pte_analysis::operators::MethodOperators;
-use pte_model::program::ExecutionPlan;
+use pte_analysis::method::Method;
 
 /// Maximum number of writers of a value from which edges lead to each reader: many instructions can read a value that
 /// many wrote.
@@ -86,6 +85,7 @@ pub struct Step {
 
 /// Follows the instructions in order, and tracks which ones wrote the content of each value.
 pub struct Flow<'j> {
+    method: &'j Method<'j>,
     facts: Vec<ValueFacts>,
     accesses: Accesses,
     /// By value: the instructions that may have written its content.
@@ -94,17 +94,13 @@ pub struct Flow<'j> {
 }
 
 impl<'j> Flow<'j> {
-    /// Starts before the first instruction of a method with these values and jumps.
-    pub fn new(
-        plan: &ExecutionPlan,
-        operators: &MethodOperators,
-        facts: Vec<ValueFacts>,
-        jumps: &'j [Jump],
-    ) -> Flow<'j> {
+    /// Starts before the first instruction of a method with these values.
+    pub fn new(method: &'j Method<'j>, facts: Vec<ValueFacts>) -> Flow<'j> {
         let owners: Vec<u32> = facts.iter().map(|value| value.owner as u32).collect();
         let has_content = facts.iter().map(|value| value.has_content).collect();
-        let accesses = Accesses::of(plan, operators, has_content, &owners);
-        Flow { accesses, writers: vec![Vec::new(); facts.len()], skips: Skips::new(jumps), facts }
+        // State and views are those of the YAML, which a file does not have.
+        let accesses = Accesses::of(method.plan, &method.operators, has_content, &owners);
+        Flow { method, accesses, writers: vec![Vec::new(); facts.len()], skips: Skips::new(method.jumps()), facts }
     }
 
     /// Returns the writers that a read of a value depends on at this point.
@@ -117,10 +113,11 @@ impl<'j> Flow<'j> {
         !self.writers[self.facts[value].owner].is_empty()
     }
 
-    /// Follows instructions, and returns their reads and writes. `args` has the numbers of arguments of each.
-    pub fn steps(&mut self, args: impl Iterator<Item = usize>, jumps: &[Jump], left: &mut Left) -> Vec<Step> {
+    /// Follows the instructions, and returns their reads and writes.
+    pub fn steps(&mut self, left: &mut Left) -> Vec<Step> {
+        let args = self.method.plan.instructions().map(|instruction| instruction.args().len());
         let mut steps: Vec<Step> = args.enumerate().map(|(number, args)| self.step(number, args, left)).collect();
-        self.carry(&mut steps, jumps);
+        self.carry(&mut steps);
         steps
     }
 
@@ -159,9 +156,9 @@ impl<'j> Flow<'j> {
 
     /// Adds the writers of the previous iteration of a loop to what its instructions read: in the outermost loop, the
     /// last instruction that writes a value after it is read.
-    fn carry(&self, steps: &mut [Step], jumps: &[Jump]) {
+    fn carry(&self, steps: &mut [Step]) {
         let mut loops: Vec<(usize, usize)> = Vec::new();
-        let mut back: Vec<&Jump> = jumps.iter().filter(|jump| jump.is_back()).collect();
+        let mut back: Vec<&Jump> = self.method.jumps().iter().filter(|jump| jump.is_back()).collect();
         back.sort_by_key(|jump| jump.to);
         for jump in back {
             let (first, last) = (jump.to as usize, jump.step as usize);

@@ -14,7 +14,6 @@ use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, StatisticsCache, TensorStatistics};
 use super::summary::{describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
-use pte_analysis::blocks;
 use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
@@ -292,11 +291,9 @@ impl MethodGraph {
         let mut frames = Frames::default();
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
-        let jumps = blocks::jumps(plan);
         let facts = values.iter().enumerate().map(|(number, value)| value.facts(number)).collect();
-        let mut flow = Flow::new(plan, &subject.operators[method], facts, &jumps);
-        let args = plan.instructions().map(|instruction| instruction.args().len());
-        let mut steps = flow.steps(args, &jumps, left).into_iter();
+        let mut flow = Flow::new(&subject.methods[method], facts);
+        let mut steps = flow.steps(left).into_iter();
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();

@@ -14,7 +14,6 @@ use super::subject::Subject;
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
 use super::totals::MemoryTotal;
-use pte_analysis::operators::MethodOperators;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
 use pte_model::program::{Device, ExecutionPlan, Program};
 use pte_payload::memory::Processor;
@@ -239,10 +238,8 @@ impl MethodFootprint {
         let pools = pools(subject, method, plan, &instructions);
         let LoadedMemory { bytes, without_temporary, is_lower_bound } =
             loaded_memory(subject.program, plan, external, abi);
-        let temporary_allocator = match subject.operators.get(method) {
-            Some(operators) => TemporaryAllocator::new(plan, operators, &delegates, &instructions, abi),
-            None => TemporaryAllocator::new(plan, &MethodOperators::known(plan), &delegates, &instructions, abi),
-        };
+        let operators = &subject.methods[method].operators;
+        let temporary_allocator = TemporaryAllocator::new(plan, operators, &delegates, &instructions, abi);
         MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
             planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),

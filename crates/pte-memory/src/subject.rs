@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use pte_analysis::lifetimes::Execution;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_analysis::planning::MethodValues;
 use pte_model::diagnostics::text::named_path;
 use pte_model::program::element::{Element, Part};
@@ -20,8 +20,8 @@ pub struct Subject<'p> {
     pub values: Vec<MethodValues>,
     /// By method, the names of the delegates in the YAML; empty for a program that was read from a file.
     pub delegates: Vec<Vec<String>>,
-    /// Operators by method.
-    pub operators: Vec<MethodOperators>,
+    /// What the instructions of each method do.
+    pub methods: Vec<Method<'p>>,
     /// By method, the lifetimes of the values, the views and the state.
     pub executions: Vec<Execution>,
 }
@@ -35,12 +35,11 @@ impl<'p> Subject<'p> {
         delegates: Vec<Vec<String>>,
     ) -> Subject<'p> {
         let requested = |method: usize| values.get(method).map_or(&[][..], |values| &values.memory);
-        let operators = MethodOperators::of_program(program);
-        let executions = program.plans().iter().zip(&operators).enumerate();
-        let executions =
-            executions.map(|(method, (plan, operators))| Execution::new(plan, operators, requested(method)));
-        let executions = executions.collect();
-        Subject { program, memory, values, delegates, operators, executions }
+        let methods = Method::of_program(program);
+        let execution =
+            |(index, method): (usize, &Method<'_>)| Execution::new(method.plan, &method.operators, requested(index));
+        let executions = methods.iter().enumerate().map(execution).collect();
+        Subject { program, memory, values, delegates, methods, executions }
     }
 }
 

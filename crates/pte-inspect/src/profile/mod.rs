@@ -264,8 +264,8 @@ impl<'s> MethodTimes<'s> {
     /// Returns the names of the values that an instruction writes, each once.
     fn results(&self, instruction: &Instruction) -> Vec<String> {
         let values = self.plan.values();
-        let operators = self.subject.operators.get(self.method);
-        let uses = operators.into_iter().flat_map(|operators| operators.uses(instruction));
+        let method = self.subject.methods.get(self.method);
+        let uses = method.into_iter().flat_map(|method| method.operators.uses(instruction));
         let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
         let mut found: Vec<usize> = Vec::new();
         for value in written.filter_map(|usage| usage.value.within(values.len())) {
