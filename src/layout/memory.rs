@@ -10,6 +10,7 @@ pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
 use super::shared::SharedState;
 use super::{LayoutError, align_up, minimal};
+use pte_analysis::aliases::AliasKind;
 use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::regions::BodyInput;
@@ -41,7 +42,10 @@ pub fn plan(
         MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => lifetimes(&analysis),
     };
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
-    planning.place_explicit(&unwritten(plan, operators));
+    let mut views = unwritten(plan, operators);
+    let made = analysis.aliases().iter().filter(|alias| alias.kind == AliasKind::View);
+    made.for_each(|alias| views[alias.result] = true);
+    planning.place_explicit(&views);
     planning.place_shared(shared);
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
@@ -152,7 +156,7 @@ impl<'a> MethodPlanner<'a> {
 
     /// Adopts explicit offsets. Tensors may overlap, for example as views; `check` reports writes to live content
     ///
-    fn place_explicit(&mut self, unwritten: &[bool]) {
+    fn place_explicit(&mut self, views: &[bool]) {
         for (value, tensor) in self.plan.tensors() {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
             // The size of an element type of a newer schema is unknown; the sizes of the pools are explicit then, too.
@@ -168,7 +172,7 @@ impl<'a> MethodPlanner<'a> {
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
             self.places[value] = Some((pool, offset));
             // A view has the bytes of its base, also if its offset is explicit, as in a file.
-            if !self.lifetimes.is_view[value] && !unwritten[value] {
+            if !views[value] {
                 self.unshared = self.unshared.saturating_add(size);
             }
             self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);

@@ -72,6 +72,11 @@ impl<'p> Method<'p> {
         self.aliases.get_or_init(|| aliases(self.plan, &self.operators))
     }
 
+    /// Returns the alias that a step creates.
+    pub fn alias(&self, step: u32) -> Option<&Alias> {
+        self.aliases().binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases()[index])
+    }
+
     /// Returns the accesses, with [`ExecutionPlan::has_content`] before the first step; views are separate tensors.
     pub fn accesses(&self) -> &Accesses {
         self.accesses.get_or_init(|| Accesses::of(self.plan, &self.operators, self.plan.has_content(), &[]))

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::access::Access;
-use super::aliases::{Alias, AliasKind};
+use super::aliases::AliasKind;
 use super::blocks::{Edge, Jump};
 use super::method::Method;
 use super::operators::{AccessKind, MethodOperators};
@@ -108,7 +108,7 @@ impl MovedMemory<'_> {
         while let Some(holder) = open.pop() {
             let held = self.held(&holder, spend)?;
             for &step in &held.steps {
-                let alias = self.alias(step).filter(|alias| alias.base == holder.value);
+                let alias = self.method.alias(step).filter(|alias| alias.base == holder.value);
                 if let Some(alias) = alias {
                     let next = Holder { source: holder.source, value: alias.result, since: step };
                     if seen.insert(next) {
@@ -126,13 +126,10 @@ impl MovedMemory<'_> {
     /// Returns the values that have the memory of another one after a step, and the targets of moves that instructions
     /// write.
     fn start(&self) -> Vec<Holder> {
-        let mut is_target = vec![false; self.ranges.len()];
-        for alias in self.method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
-            is_target[alias.result] = true;
-        }
+        let is_target = self.method.replaced();
         // A view at another offset than its base has the memory of the base.
         let place = |value: usize| self.ranges[value].map(|range| (range.pool, range.start));
-        let mut is_elsewhere = is_target.clone();
+        let mut is_elsewhere = is_target.to_vec();
         for view in self.method.aliases().iter().filter(|alias| alias.kind == AliasKind::View) {
             is_elsewhere[view.result] |= place(view.base) != place(view.result);
         }
@@ -166,11 +163,6 @@ impl MovedMemory<'_> {
     /// Returns the values whose memory a value may have since the previous execution.
     fn sources(&self, value: usize) -> &[usize] {
         self.method.kept().sources.get(&value).map_or(&[], Vec::as_slice)
-    }
-
-    fn alias(&self, step: u32) -> Option<&Alias> {
-        let index = self.method.aliases().binary_search_by_key(&step, |alias| alias.step).ok()?;
-        Some(&self.method.aliases()[index])
     }
 
     /// Returns the steps that may follow a step; the last one is that of the outputs.

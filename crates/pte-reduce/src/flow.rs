@@ -22,6 +22,7 @@ impl MethodFlow {
         let operators = MethodOperators::known(plan);
         let bases = bases(plan, &operators);
         let given = plan.has_content();
+        // Unlike in `Method::accesses`, a view that no instruction makes has the content of its base.
         let accesses = Accesses::of(plan, &operators, given.clone(), &bases);
         MethodFlow { accesses, given, bases }
     }

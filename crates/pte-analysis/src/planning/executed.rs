@@ -24,11 +24,7 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
         }
     }
     spans.touch_bases(requested);
-    let mut is_view = vec![false; plan.values().len()];
-    for alias in aliases(plan, operators) {
-        is_view[alias.result] |= alias.kind == AliasKind::View;
-    }
-    Lifetimes { spans, end, write_backs: Vec::new(), is_view }
+    Lifetimes { spans, end, write_backs: Vec::new() }
 }
 
 /// Returns the tensors to be planned that nothing but moves sets, each with the planned source of its first move that

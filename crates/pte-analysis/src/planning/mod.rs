@@ -25,8 +25,6 @@ pub struct Lifetimes {
     pub end: u32,
     /// Buffers and inputs that are written in place, in the order of the last writes.
     pub write_backs: Vec<usize>,
-    /// By value: it is a view, which has the memory of its base.
-    pub is_view: Vec<bool>,
 }
 
 impl Lifetimes {
@@ -77,9 +75,7 @@ pub fn lifetimes(method: &Method<'_>) -> Lifetimes {
     }
     spans.touch_items(plan);
     // The base of a view may be an earlier view.
-    let mut is_view = vec![false; plan.values().len()];
     for alias in method.aliases().iter().rev() {
-        is_view[alias.result] |= alias.kind == AliasKind::View;
         if !is_planned_as_copy(&spans.clock, alias, requested) {
             spans.touch_base(alias.result, alias.base);
         }
@@ -92,7 +88,7 @@ pub fn lifetimes(method: &Method<'_>) -> Lifetimes {
     }
     spans.carry_around_loops(&jumps, &first);
     spans.carry_over_executions(method.kept());
-    Lifetimes { spans, end: count + 1, write_backs, is_view }
+    Lifetimes { spans, end: count + 1, write_backs }
 }
 
 /// Returns `true` for a move of a result of a branch of `torch.cond`: the exporter plans as if it copied, so that later

@@ -11,7 +11,7 @@ use super::limits::{self, Budget, Limit};
 use crate::RuleId::X_18;
 
 use pte_analysis::access::Access;
-use pte_analysis::aliases::{Alias, AliasKind};
+use pte_analysis::aliases::AliasKind;
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::method::Method;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
@@ -322,10 +322,5 @@ impl<'p> MethodAnalysis<'p> {
         if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
             kinds[slot] = kinds[slot].or(result);
         }
-    }
-
-    /// Returns the alias that a step creates.
-    pub fn alias(&self, step: u32) -> Option<&Alias> {
-        self.aliases().binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases()[index])
     }
 }
