@@ -1,7 +1,7 @@
 //! Finds values that have the memory of other values: after a call or a move, or as views.
 
 use super::operators::MethodOperators;
-use pte_model::program::{ExecutionPlan, Instruction};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory};
 
 /// An instruction after which a value has the memory of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,26 @@ pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> 
         (result != base).then_some(Alias { step, result, base, kind })
     };
     (0..).zip(plan.instructions()).filter_map(alias).collect()
+}
+
+/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an
+/// operator that returns the memory of an argument is a view of it, unless its memory is explicit.
+pub fn value_requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
+    let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
+    let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
+    for Alias { result, base, kind, .. } in aliases(plan, operators) {
+        if kind == AliasKind::Move
+            || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None })
+        {
+            continue;
+        }
+        requested[result] = match requested[base] {
+            Memory::None => Memory::None,
+            Memory::View { base } => Memory::View { base },
+            Memory::Auto { .. } | Memory::At { .. } => Memory::View { base: base as u32 },
+        };
+    }
+    requested
 }
 
 /// Groups of values that share memory.

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::aliases::{Alias, AliasKind, Groups, aliases};
 use super::blocks::{Jump, jumps};
-use super::method::Method;
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 use pte_operators::facts::LoopPart;
@@ -319,10 +318,14 @@ pub struct KeptMoves {
 const MAX_SOURCES: usize = 64;
 
 impl KeptMoves {
-    /// Finds these values in a method with [`Method::requests`].
-    pub(super) fn of(method: &Method<'_>) -> KeptMoves {
-        let uses = Uses::new(method.plan, &method.operators, method.requests());
-        KeptMoves::with(method.plan, method.aliases(), method.requests(), &uses)
+    /// Finds these values in a method with these aliases and memory requests.
+    pub(super) fn new(
+        plan: &ExecutionPlan,
+        operators: &MethodOperators,
+        aliases: &[Alias],
+        requested: &[Memory],
+    ) -> KeptMoves {
+        KeptMoves::with(plan, aliases, requested, &Uses::new(plan, operators, requested))
     }
 
     fn with(plan: &ExecutionPlan, aliases: &[Alias], requested: &[Memory], uses: &Uses) -> KeptMoves {

@@ -4,11 +4,10 @@
 use std::sync::OnceLock;
 
 use super::access::{Access, Accesses, ValueIndex};
-use super::aliases::{Alias, AliasKind, aliases};
+use super::aliases::{Alias, AliasKind, aliases, value_requests};
 use super::blocks::{Jump, jumps};
 use super::lifetimes::KeptMoves;
 use super::operators::{MethodOperators, OperatorLookup};
-use super::planning::value_requests;
 use super::storage::Storage;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
 
@@ -117,6 +116,6 @@ impl<'p> Method<'p> {
 
     /// Returns the values that keep the memory of others until the next execution, with [`Method::requests`].
     pub fn kept(&self) -> &KeptMoves {
-        self.kept.get_or_init(|| KeptMoves::of(self))
+        self.kept.get_or_init(|| KeptMoves::new(self.plan, &self.operators, self.aliases(), self.requests()))
     }
 }

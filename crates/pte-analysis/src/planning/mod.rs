@@ -8,7 +8,8 @@ pub mod regions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::aliases::{Alias, AliasKind, aliases};
+pub use crate::aliases::value_requests;
+use crate::aliases::{Alias, AliasKind};
 use crate::blocks::Skips;
 use crate::lifetimes::{FirstUse, Spans};
 use crate::method::Method;
@@ -160,26 +161,6 @@ fn write_backs(plan: &ExecutionPlan, last_writes: &BTreeMap<usize, u32>) -> Vec<
         .collect();
     targets.sort_unstable();
     targets.into_iter().map(|(_, target)| target).collect()
-}
-
-/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an
-/// operator that returns the memory of an argument is a view of it, unless its memory is explicit.
-pub fn value_requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
-    let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
-    let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
-    for Alias { result, base, kind, .. } in aliases(plan, operators) {
-        if kind == AliasKind::Move
-            || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None })
-        {
-            continue;
-        }
-        requested[result] = match requested[base] {
-            Memory::None => Memory::None,
-            Memory::View { base } => Memory::View { base },
-            Memory::Auto { .. } | Memory::At { .. } => Memory::View { base: base as u32 },
-        };
-    }
-    requested
 }
 
 /// Names and memory of the values of a method in its YAML.
