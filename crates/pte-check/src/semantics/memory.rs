@@ -253,12 +253,15 @@ fn views<'m>(method: &'m MethodAnalysis<'_>, budget: &mut Budget) -> Option<Hash
     Some(found)
 }
 
+/// Blocks, and the first and last steps of loops.
+type Jumps<'a> = (&'a RefCell<Blocks>, &'a [(u32, u32)]);
+
 /// Returns the live ranges of the planned tensors; `None` if there are too many loops. `jumps` has the blocks and the
 /// loops of a method with jumps.
 fn live_ranges(
     method: &MethodAnalysis<'_>,
     views: &HashMap<u32, View<'_>>,
-    jumps: Option<(&RefCell<Blocks>, &[(u32, u32)])>,
+    jumps: Option<Jumps<'_>>,
 ) -> Option<Vec<LiveRange>> {
     let mut budget = method.budget(&limits::LOOPS);
     let end = method.end() + 2;
