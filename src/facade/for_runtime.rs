@@ -108,7 +108,7 @@ impl Resolved {
             return Err(self.inexpressible(release, &problems));
         }
         self.origins.retain(&done.remaps);
-        Ok(done.written_for(release))
+        Ok(done.written)
     }
 
     /// Checks that a release has the features of the program, and shares delegates as its exporter does. `same` has for
@@ -120,12 +120,11 @@ impl Resolved {
         let target = Target::of(release);
         let mut found = Inexpressible::features(&self.program, &target);
         // All defects of a part are one error.
-        let unmet = Requirements::of(&self.program).unmet(release);
-        let unmet = unmet.into_iter().filter(|unmet| found.iter().all(|known| known.at != unmet.at));
-        let unmet: Vec<Inexpressible> = unmet
-            .map(|Unmet { at, what, expected }| Inexpressible { at, what, help: format!("expected {expected}") })
-            .collect();
-        found.extend(unmet);
+        let mut unmet = Requirements::of(&self.program).unmet(release);
+        unmet.retain(|unmet| found.iter().all(|known| known.at != unmet.at));
+        let inexpressible =
+            |Unmet { at, what, expected }| Inexpressible { at, what, help: format!("expected {expected}") };
+        found.extend(unmet.into_iter().map(inexpressible));
         if !found.is_empty() {
             return Err(self.inexpressible(release, &found));
         }

@@ -163,8 +163,7 @@ fn list(
     let mut first: HashMap<BlobId, usize> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         let mut calls = vec![0; plan.delegates().len()];
-        let instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
-        for instruction in instructions {
+        for instruction in plan.instructions() {
             if let Instruction::DelegateCall { delegate_index, .. } = instruction
                 && let Some(calls) = delegate_index.item_mut(&mut calls)
             {

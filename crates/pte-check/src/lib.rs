@@ -60,7 +60,7 @@ use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
-use pte_releases::{Answer, Release};
+use pte_releases::Release;
 
 /// Options of [`file()`] and of the other checks.
 ///
@@ -269,8 +269,7 @@ impl Profile {
     /// assert_eq!(Profile::Aten.of_release(Release::find("0.4.0").unwrap()), Profile::Aten);
     /// ```
     pub fn of_release(self, release: &Release) -> Profile {
-        let reads = |feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
-        let is_old = self == Profile::Strict && LEGACY_FEATURES.iter().all(|feature| reads(feature));
+        let is_old = self == Profile::Strict && LEGACY_FEATURES.iter().all(|feature| release.runs(feature));
         if is_old { Profile::Legacy } else { self }
     }
 }

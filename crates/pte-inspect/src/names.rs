@@ -42,26 +42,24 @@ pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, Strin
     }
     let graphs = payload_graphs(program);
     let mut seen = BTreeSet::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (number, delegate) in plan.delegates().iter().enumerate() {
-            let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
-                continue;
-            };
-            let part = match graphs.len() {
-                0 | 1 => String::new(),
-                _ => format!(", {}", subject.delegate_name(method, number)),
-            };
-            let payload = format!("{prefix}{}.payload", Element::Method(method, Part::Delegate(number)).path(program));
-            for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
-                let Some(name) = name else { continue };
-                let path = format!("{payload}.values[{value}]");
-                for (key, what) in found.keys() {
-                    let owner = named_data_owner(key.as_bytes());
-                    names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
-                }
-                let named = format!("{name}{part} ({path})");
-                names.insert(path, named);
+    for (method, number, delegate) in program.delegates() {
+        let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+            continue;
+        };
+        let part = match graphs.len() {
+            0 | 1 => String::new(),
+            _ => format!(", {}", subject.delegate_name(method, number)),
+        };
+        let payload = format!("{prefix}{}.payload", Element::Method(method, Part::Delegate(number)).path(program));
+        for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
+            let Some(name) = name else { continue };
+            let path = format!("{payload}.values[{value}]");
+            for (key, what) in found.keys() {
+                let owner = named_data_owner(key.as_bytes());
+                names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
             }
+            let named = format!("{name}{part} ({path})");
+            names.insert(path, named);
         }
     }
     names

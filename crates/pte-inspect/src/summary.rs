@@ -383,22 +383,23 @@ pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
 fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashMap<&'g str, String> {
     let mut users: HashMap<&str, String> = HashMap::new();
     let mut seen = BTreeSet::new();
-    for plan in program.plans() {
-        for (number, delegate) in plan.delegates().iter().enumerate() {
-            let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
-                continue;
-            };
-            for (position, node) in draft.nodes.iter().enumerate() {
-                for operand in node.operation.operands() {
-                    let Some(value) = node.position(operand.slot).and_then(|value| draft.values.get(value)) else {
-                        continue;
-                    };
-                    for (key, what) in value.keys() {
-                        users.entry(key).or_insert_with(|| {
-                            let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
-                            format!("{}/delegates[{number}] nodes[{position}] {word} {operand}{what}", name(plan))
-                        });
-                    }
+    for (method, number, delegate) in program.delegates() {
+        let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+            continue;
+        };
+        for (position, node) in draft.nodes.iter().enumerate() {
+            for operand in node.operation.operands() {
+                let Some(value) = node.position(operand.slot).and_then(|value| draft.values.get(value)) else {
+                    continue;
+                };
+                for (key, what) in value.keys() {
+                    users.entry(key).or_insert_with(|| {
+                        let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
+                        format!(
+                            "{}/delegates[{number}] nodes[{position}] {word} {operand}{what}",
+                            name(&program.plans()[method])
+                        )
+                    });
                 }
             }
         }

@@ -17,6 +17,7 @@ pub mod evaluation;
 pub mod facts;
 pub mod inference;
 pub mod kinds;
+mod lack;
 pub mod movement;
 mod release;
 mod releases;
@@ -27,6 +28,7 @@ pub mod target;
 pub mod temporary;
 
 pub use description::OperatorDescription;
+pub use lack::Lack;
 pub use release::{Operator, Release};
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};
@@ -34,31 +36,10 @@ pub use signature::{Arg, ArgKind, Base, Role, Signature};
 pub use similar::similar_names;
 
 use facts::Facts;
-use pte_model::format::ScalarType;
 
 /// Returns the operator `name` (`aten::add.out`); `None` unless the runtime or a library of ExecuTorch registers it.
 pub fn find(name: &str) -> Option<&'static Operator> {
     CURRENT.find(name)
-}
-
-/// Returns the first argument of a call whose element type does not meet measured constraints: its position and its
-/// type. `words` are the constraints in the form of `types.table` of the current release; malformed ones, and those of
-/// an unknown operator, are met. `types` returns the element type of the argument at a position.
-///
-/// ```
-/// use pte_model::format::ScalarType;
-///
-/// let types = "self:floating|int8";
-/// let relu = |found: ScalarType| pte_operators::refused_type("aten::relu.out", types, &|_| Some(found));
-/// assert_eq!(relu(ScalarType::INT), Some((0, ScalarType::INT)));
-/// assert_eq!(relu(ScalarType::FLOAT), None);
-/// ```
-pub fn refused_type(
-    name: &str,
-    words: &str,
-    types: &dyn Fn(usize) -> Option<ScalarType>,
-) -> Option<(usize, ScalarType)> {
-    inference::constraints::refused_type(&CURRENT.constraints(name, words)?, types)
 }
 
 /// Returns the facts of the operator `name`; [`Facts::NONE`] for an unknown one.

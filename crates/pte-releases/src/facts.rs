@@ -29,7 +29,7 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert_eq!((release.version().to_string(), release.key("version")), ("0.7.0".to_owned(), Some("0.7.0")));
 /// assert!(release.has_operator("aten::add.out") && !release.has_operator("dim_order_ops::_clone_dim_order.out"));
 /// assert!(release.operators().any(|(name, kernels)| name == "aten::add.out" && kernels == 1));
-/// assert_eq!(release.backends().collect::<Vec<_>>(), ["XnnpackBackend"]);
+/// assert!(release.has_backend("XnnpackBackend") && !release.has_backend("CoreMLBackend"));
 ///
 /// // A custom build; `Release::open` reads its tables from a folder.
 /// let answers = "M-9 list load InvalidProgram | accepts";
@@ -40,6 +40,7 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));
 /// assert_eq!(own.types("aten::add.out"), Some("self:float32"));
 /// assert_eq!((own.feature("device"), own.feature("state")), (Some(&Answer::Ignores), None));
+/// assert!(release.runs("constants.inline") && !own.runs("device"));
 /// assert!(!own.answers("M-9")[0].answer.is_usable());
 /// assert!(Release::open("missing".as_ref()).is_err());
 /// ```
@@ -218,9 +219,9 @@ impl Release {
         self.operators.iter().map(|(name, kernels)| (&**name, *kernels))
     }
 
-    /// Returns the names of the registered backends.
-    pub fn backends(&self) -> impl Iterator<Item = &str> {
-        self.backends.iter().map(String::as_str)
+    /// Returns `true` if the runtime registers the backend.
+    pub fn has_backend(&self, name: &str) -> bool {
+        self.backends.iter().any(|backend| backend == name)
     }
 
     /// Returns the answer to payloads of XNNPACK with a part; `None` if the part was not measured.
@@ -232,6 +233,11 @@ impl Release {
     /// `types`.
     pub fn types(&self, operator: &str) -> Option<&str> {
         self.types.get(operator).map(String::as_str).filter(|words| *words != "none")
+    }
+
+    /// Returns `true` if programs with a feature were measured to run, with its effect.
+    pub fn runs(&self, feature: &str) -> bool {
+        self.feature(feature) == Some(&Answer::Runs)
     }
 
     /// Returns the answer to programs with a feature; `None` if the feature was not measured.

@@ -213,17 +213,15 @@ fn keys(program: &Program, same: &[BlobId], names: &ValueNames<'_>) -> Vec<((usi
     let mut first: HashMap<String, Tensor> = HashMap::new();
     let mut ambiguous: HashMap<String, bool> = HashMap::new();
     let mut keys = Vec::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, tensor) in plan.tensors().filter(|(_, tensor)| is_inside(tensor)) {
-            let generated = || generated_key(plan.name.as_deref(), index);
-            let stated = tensor.name().map(str::to_owned);
-            let is_stated = stated.is_some();
-            let name = stated.or_else(|| (names.key)(method, index)).unwrap_or_else(generated);
-            let clash = first.get(&name).is_some_and(|other| !is_same(tensor, other, same));
-            *ambiguous.entry(name.clone()).or_default() |= clash;
-            first.entry(name.clone()).or_insert_with(|| tensor.clone());
-            keys.push(((method, index), name, is_stated));
-        }
+    for (method, index, tensor) in program.tensors().filter(|(.., tensor)| is_inside(tensor)) {
+        let generated = || generated_key(program.plans()[method].name.as_deref(), index);
+        let stated = tensor.name().map(str::to_owned);
+        let is_stated = stated.is_some();
+        let name = stated.or_else(|| (names.key)(method, index)).unwrap_or_else(generated);
+        let clash = first.get(&name).is_some_and(|other| !is_same(tensor, other, same));
+        *ambiguous.entry(name.clone()).or_default() |= clash;
+        first.entry(name.clone()).or_insert_with(|| tensor.clone());
+        keys.push(((method, index), name, is_stated));
     }
     let keys = keys.into_iter().map(|((method, index), name, is_stated)| {
         let method_name = program.plans()[method].name.as_deref().unwrap_or_default();

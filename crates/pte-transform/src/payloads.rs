@@ -159,10 +159,8 @@ fn graph_keys(graph: &Graph) -> HashSet<String> {
 fn other_keys(program: &Program, delegate: (usize, usize)) -> HashSet<String> {
     let graphs = DelegateGraphs::of(program);
     let mut keys = HashSet::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (_, other) in plan.delegates().iter().enumerate().filter(|(index, _)| (method, *index) != delegate) {
-            keys.extend(graphs.graph(other.processed).into_iter().flat_map(graph_keys));
-        }
+    for (.., other) in program.delegates().filter(|(method, index, _)| (*method, *index) != delegate) {
+        keys.extend(graphs.graph(other.processed).into_iter().flat_map(graph_keys));
     }
     keys
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::first::first_after;
+use super::report::expected;
 use crate::RuleId::{self, *};
 use crate::finding::{Findings, Location};
 use crate::rules::RuleSeverity;
@@ -11,14 +11,8 @@ use pte_releases::{ExampleAnswer, Release};
 
 /// Adds a finding for each rule that the file violates, and whose violation the release does not survive.
 pub fn malformed(release: &Release, findings: &mut Findings) {
-    let mut violated: BTreeSet<RuleId> = BTreeSet::new();
-    violated.extend(
-        findings
-            .list
-            .iter()
-            .filter(|finding| finding.rule.severity < RuleSeverity::Note)
-            .map(|finding| finding.rule.id),
-    );
+    let defects = findings.list.iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
+    let violated: BTreeSet<RuleId> = defects.map(|finding| finding.rule.id).collect();
     for rule in violated {
         let is_fatal = |example: &&ExampleAnswer| example.answer.is_fatal();
         let Some(fatal) = release.answers(rule.as_str()).iter().find(is_fatal) else { continue };
@@ -31,7 +25,7 @@ pub fn malformed(release: &Release, findings: &mut Findings) {
                 let answers = other.answers(rule.as_str());
                 !answers.is_empty() && !answers.iter().any(|example| example.answer.is_fatal())
             };
-            (Location::default(), found, first_after(release, survives))
+            (Location::default(), found, expected(release.first_later(survives)))
         });
     }
 }

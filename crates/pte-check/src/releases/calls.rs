@@ -2,8 +2,7 @@
 //! (`V-4`, `V-5`). A condition of a call and its operator are a feature of the tables, `CONDITION/OPERATOR`;
 //! `tools/releases/calls.py` has a call for each, by the same words.
 
-use super::first::first_after;
-use super::report::Report;
+use super::report::{Report, expected};
 use crate::RuleId::*;
 use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;
@@ -74,27 +73,25 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
         if conditions.iter().all(|conditions| conditions.found.is_empty()) {
             continue;
         }
-        for (chain, instructions) in plan.chains.iter().flatten().enumerate() {
-            for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
-                let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
-                let Some(Conditions { name, found }) = operator.item_mut(&mut conditions) else { continue };
-                let Some(operator) = pte_operators::find(name) else { continue };
-                let call = Call { plan, operator, args: instruction.args() };
-                found.retain(|(condition, key, answer)| {
-                    if !(condition.has)(&call) {
-                        return true;
-                    }
-                    let rule = if **answer == Answer::Ignores { V_5 } else { V_4 };
-                    report(rule, Element::Method(method, Part::Instruction(chain, index)), &|| {
-                        let is_other = **answer == Answer::Ignores;
-                        let does = if is_other { "computes something else".to_owned() } else { answer.to_string() };
-                        let found = format!("a call of `{}` with {}: {release} {does}", clipped(name), condition.text);
-                        let is_met = |other: &Release| other.has_operator(name) && other.feature(key).is_none();
-                        (found, first_after(release, is_met))
-                    });
-                    false
+        for (chain, index, instruction) in plan.instructions_by_chain() {
+            let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
+            let Some(Conditions { name, found }) = operator.item_mut(&mut conditions) else { continue };
+            let Some(operator) = pte_operators::find(name) else { continue };
+            let call = Call { plan, operator, args: instruction.args() };
+            found.retain(|(condition, key, answer)| {
+                if !(condition.has)(&call) {
+                    return true;
+                }
+                let rule = if **answer == Answer::Ignores { V_5 } else { V_4 };
+                report(rule, Element::Method(method, Part::Instruction(chain, index)), &|| {
+                    let is_other = **answer == Answer::Ignores;
+                    let does = if is_other { "computes something else".to_owned() } else { answer.to_string() };
+                    let found = format!("a call of `{}` with {}: {release} {does}", clipped(name), condition.text);
+                    let is_met = |other: &Release| other.has_operator(name) && other.feature(key).is_none();
+                    (found, expected(release.first_later(is_met)))
                 });
-            }
+                false
+            });
         }
     }
 }

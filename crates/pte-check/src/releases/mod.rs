@@ -7,7 +7,6 @@
 
 mod answers;
 mod calls;
-mod first;
 mod operators;
 mod payloads;
 mod report;
@@ -18,14 +17,13 @@ use std::collections::BTreeMap;
 
 use super::finding::{Findings, Location, Locator};
 use crate::RuleId::*;
-use first::first_after;
 use payloads::Payloads;
 use pte_model::diagnostics::clipped;
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::releases::{EXTERNAL, Feature, newest, used};
+use pte_model::program::releases::{EXTERNAL, newest, used};
 use pte_releases::{Answer, Release};
-use report::{Report, reported};
+use report::{Report, expected, reported};
 
 /// Reports the newest feature of a program.
 pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
@@ -57,14 +55,13 @@ pub struct Requirements<'p> {
 impl<'p> Requirements<'p> {
     /// Collects them: reads all tensors, and decodes the payloads of XNNPACK.
     pub fn of(program: &'p Program) -> Requirements<'p> {
-        let named = |feature: &Feature, at| (feature.key.to_owned(), feature.name.to_owned(), at);
-        let mut features: Vec<_> = used(program).into_iter().map(|(feature, at)| named(feature, at)).collect();
-        let types = types(program);
-        features.extend(types.map(|(name, at)| (format!("type.{name}"), format!("a tensor of {name}"), at)));
-        features.extend(absent(program).map(|(key, name, at)| (key.to_owned(), name.to_owned(), at)));
         let payloads = Payloads::of(program);
+        let used = used(program).into_iter().map(|(feature, at)| (feature.key.to_owned(), feature.name.to_owned(), at));
+        let types = types(program).map(|(name, at)| (format!("type.{name}"), format!("a tensor of {name}"), at));
         let external = payloads.external.map(|at| ("named_data.external", "constants of a payload in a .ptd", at));
-        features.extend(external.map(|(key, name, at)| (key.to_owned(), name.to_owned(), at)));
+        let others = absent(program).into_iter().flatten().chain(external);
+        let others = others.map(|(key, name, at)| (key.to_owned(), name.to_owned(), at));
+        let features = used.chain(types).chain(others).collect();
         Requirements { program, features, payloads }
     }
 
@@ -106,8 +103,8 @@ impl<'p> Requirements<'p> {
                 Answer::Unable | Answer::Rejects { .. } | Answer::Crashes | Answer::Hangs => V_4,
             };
             report(rule, *element, &|| {
-                let does = |other: &Release| other.feature(key).is_some_and(|answer| *answer == Answer::Runs);
-                (format!("{name}: {release} {answer}"), first_after(release, does))
+                let first = release.first_later(|other| other.runs(key));
+                (format!("{name}: {release} {answer}"), expected(first))
             });
         }
     }
@@ -133,57 +130,45 @@ pub(super) fn check_calls(program: &Program, findings: &mut Findings, locate: &L
 
 /// Returns fields that older releases read although they may be absent: their features, and the first element without
 /// the field.
-fn absent(program: &Program) -> impl Iterator<Item = (&'static str, &'static str, Element)> {
+fn absent(program: &Program) -> [Option<(&'static str, &'static str, Element)>; 2] {
     let method = program.plans().iter().position(|plan| plan.container_meta_type.is_none());
-    let delegate = program.plans().iter().enumerate().find_map(|(method, plan)| {
-        let delegate = plan.delegates().iter().position(|delegate| delegate.compile_specs.is_none())?;
-        Some(Element::Method(method, Part::Delegate(delegate)))
-    });
-    let method = method.map(|method| {
-        (
-            "method.without_container",
-            "a method without the structure of its outputs, which an application may ask for",
-            Element::Method(method, Part::Whole),
-        )
-    });
-    method
-        .into_iter()
-        .chain(delegate.map(|at| ("delegates.without_options", "a delegate without a list of options", at)))
+    let delegate = program.delegates().find(|(.., delegate)| delegate.compile_specs.is_none());
+    let delegate = delegate.map(|(method, index, _)| Element::Method(method, Part::Delegate(index)));
+    let outputs = "a method without the structure of its outputs, which an application may ask for";
+    [
+        method.map(|method| ("method.without_container", outputs, Element::Method(method, Part::Whole))),
+        delegate.map(|at| ("delegates.without_options", "a delegate without a list of options", at)),
+    ]
 }
 
 /// Reports delegates of backends that a custom build does not register. Applications link further backends than the
 /// packages, so that the tables of releases do not tell.
 fn backends(program: &Program, release: &Release, report: &mut Report<'_>) {
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, delegate) in plan.delegates().iter().enumerate() {
-            let Some(id) = delegate.id.as_deref() else { continue };
-            if release.backends().any(|backend| backend == id) {
-                continue;
-            }
-            report(V_3, Element::Method(method, Part::Delegate(index)), &|| {
-                let has = |other: &Release| other.backends().any(|backend| backend == id);
-                (format!("backend `{}`, which {release} does not register", clipped(id)), first_after(release, has))
-            });
+    for (method, index, delegate) in program.delegates() {
+        let Some(id) = delegate.id.as_deref() else { continue };
+        if release.has_backend(id) {
+            continue;
         }
+        report(V_3, Element::Method(method, Part::Delegate(index)), &|| {
+            let first = release.first_later(|other| other.has_backend(id));
+            (format!("backend `{}`, which {release} does not register", clipped(id)), expected(first))
+        });
     }
 }
 
 /// Compares a `.ptd` with a release: whether it reads constants from such files.
 pub(super) fn weights(release: &Release, findings: &mut Findings) {
-    let feature = |release: &Release| release.feature(EXTERNAL).is_some_and(|answer| *answer == Answer::Runs);
-    if let Some(answer) = release.feature(EXTERNAL).filter(|_| !feature(release)) {
-        findings
-            .add(V_4, || (Location::default(), format!("a .ptd: {release} {answer}"), first_after(release, feature)));
+    if let Some(answer) = release.feature(EXTERNAL).filter(|_| !release.runs(EXTERNAL)) {
+        let first = || expected(release.first_later(|other| other.runs(EXTERNAL)));
+        findings.add(V_4, || (Location::default(), format!("a .ptd: {release} {answer}"), first()));
     }
 }
 
 /// Returns the element types of the tensors of a program, each with the first tensor that has it.
 fn types(program: &Program) -> impl Iterator<Item = (String, Element)> {
     let mut found = BTreeMap::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors() {
-            found.entry(tensor.scalar_type).or_insert(Element::Method(method, Part::Value(value)));
-        }
+    for (method, value, tensor) in program.tensors() {
+        found.entry(tensor.scalar_type).or_insert(Element::Method(method, Part::Value(value)));
     }
     found.into_iter().map(|(scalar_type, element)| (scalar_type.to_string(), element))
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::first::first_after;
-use super::report::Report;
+use super::report::{Report, expected};
 use crate::RuleId::*;
 use pte_analysis::kernels::first_tensor;
 use pte_model::diagnostics::{clipped, counted};
+use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
-use pte_model::program::{ExecutionPlan, Program};
-use pte_operators::refused_type;
+use pte_operators::Lack;
 use pte_releases::Release;
 
-/// Compares the operators and calls of all methods with those of a release.
+/// Compares the operators of all methods with those of a release, and the element types of calls with those that its
+/// kernels take; of each operator, the first refused call of a method is reported.
 pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         let names: Vec<Option<String>> = plan.operators.iter().flatten().map(|operator| operator.full_name()).collect();
@@ -26,58 +26,25 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
             }
         }
         for (index, name) in names.iter().enumerate() {
-            let Some(name) = name.as_deref().filter(|name| release.lacks_operator(name)) else { continue };
+            let Some(name) = name.as_deref() else { continue };
+            let Some(lack) = Lack::of_operator(release, name) else { continue };
             report(V_1, Element::Method(method, Part::Operator(index)), &|| {
-                let called = counted(calls[index], "instruction");
                 let verb = if calls[index] == 1 { "calls" } else { "call" };
-                let found =
-                    format!("operator `{}`, which {release} does not register: {called} {verb} it", clipped(name));
-                let expected = first_after(release, |other| other.has_operator(name));
-                (found, expected)
+                let called = counted(calls[index], "instruction");
+                (format!("{}: {called} {verb} it", lack.text(&clipped(name))), expected(lack.first))
             });
         }
-        Types { method, plan, names: &names, release }.check(report);
-    }
-}
-
-/// Calls of a method whose element types are compared with those that the kernels of a release take.
-struct Types<'p> {
-    method: usize,
-    plan: &'p ExecutionPlan,
-    names: &'p [Option<String>],
-    release: &'p Release,
-}
-
-impl Types<'_> {
-    /// Reports calls with element types that the kernel of the release refuses; of each operator, the first one.
-    fn check(&self, report: &mut Report<'_>) {
-        let has_facts = |name: &Option<String>| name.as_deref().and_then(|name| self.release.types(name)).is_some();
-        if !self.names.iter().any(has_facts) {
-            return;
-        }
+        let typed = names.iter().map(|name| name.as_deref().filter(|name| release.types(name).is_some()));
+        let typed: Vec<Option<&str>> = typed.collect();
         let mut reported = BTreeSet::new();
-        for (chain, instructions) in self.plan.chains.iter().flatten().enumerate() {
-            for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
-                let Some(Callee::Operator(id)) = instruction.callee() else { continue };
-                let Some(name) = id.item(self.names).and_then(Option::as_deref) else { continue };
-                let types = |position: usize| {
-                    first_tensor(self.plan, *instruction.args().get(position)?).map(|tensor| tensor.scalar_type)
-                };
-                let refused = |release: &Release| refused_type(name, release.types(name)?, &types);
-                let Some((position, found)) = refused(self.release).filter(|_| reported.insert(id)) else { continue };
-                report(V_2, Element::Method(self.method, Part::Arg(chain, index, position)), &|| {
-                    let signature = pte_operators::find(name).map(|operator| &operator.signature);
-                    let argument = signature.and_then(|signature| signature.args.get(position));
-                    let argument = argument.map_or("", |argument| &*argument.name);
-                    let release = self.release;
-                    let found = format!(
-                        "`{argument}` of {found} for `{}`, which the kernel of {release} refuses",
-                        clipped(name)
-                    );
-                    let takes = |other: &Release| other.has_operator(name) && refused(other).is_none();
-                    (found, first_after(release, takes))
-                });
-            }
+        for (chain, index, instruction) in plan.instructions_by_chain() {
+            let Some(Callee::Operator(id)) = instruction.callee() else { continue };
+            let Some(name) = id.item(&typed).copied().flatten().filter(|_| !reported.contains(&id)) else { continue };
+            let types = |position: usize| Some(first_tensor(plan, *instruction.args().get(position)?)?.scalar_type);
+            let Some((position, lack)) = Lack::of_types(release, name, &types) else { continue };
+            reported.insert(id);
+            let at = Element::Method(method, Part::Arg(chain, index, position));
+            report(V_2, at, &|| (lack.text(&clipped(name)), expected(lack.first)));
         }
     }
 }

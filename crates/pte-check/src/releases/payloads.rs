@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::first::first_after;
-use super::report::Report;
+use super::report::{Report, expected};
 use crate::RuleId::*;
 use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
-use pte_model::program::{BackendDelegate, ExecutionPlan, Instruction, Program, Tensor};
+use pte_model::program::{ExecutionPlan, Instruction, Program, Tensor};
 use pte_releases::Release;
 use pte_xnnpack::decode::decode;
 use pte_xnnpack::model::{Graph, GraphValue};
@@ -30,23 +29,24 @@ impl Payloads {
         let named: BTreeSet<&str> = program.named_data.iter().flatten().map(|data| &*data.key).collect();
         // Delegates with the same payload have the same graph.
         let mut graphs: BTreeMap<BlobId, Option<Graph>> = BTreeMap::new();
-        for (method, plan) in program.plans().iter().enumerate() {
-            for (index, delegate) in plan.delegates().iter().enumerate() {
-                if delegate.id.as_deref() != Some(BACKEND) {
-                    continue;
-                }
-                let is_new = !graphs.contains_key(&delegate.processed);
-                // The rules D- report a payload that cannot be decoded.
-                let decoded = || decode(program.blob(delegate.processed)).ok();
-                let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
-                if is_new {
-                    payloads.add_graph(method, index, delegate, graph);
-                    if constants::keys(graph).any(|key| !named.contains(key)) {
-                        payloads.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
-                    }
-                }
-                payloads.add_arguments(method, index, plan, graph);
+        for (method, index, delegate) in program.delegates() {
+            if delegate.id.as_deref() != Some(BACKEND) {
+                continue;
             }
+            let is_new = !graphs.contains_key(&delegate.processed);
+            // The rules D- report a payload that cannot be decoded.
+            let decoded = || decode(program.blob(delegate.processed)).ok();
+            let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
+            if is_new {
+                for (part, node) in parts::of(graph, delegate.inline == Some(true)) {
+                    let at = node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node));
+                    payloads.add(&part, method, at);
+                }
+                if constants::keys(graph).any(|key| !named.contains(key)) {
+                    payloads.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
+                }
+            }
+            payloads.add_arguments(method, index, &program.plans()[method], graph);
         }
         payloads
     }
@@ -54,12 +54,6 @@ impl Payloads {
     fn add(&mut self, part: &str, method: usize, at: Part) {
         if !self.parts.contains_key(part) {
             self.parts.insert(part.to_owned(), Element::Method(method, at));
-        }
-    }
-
-    fn add_graph(&mut self, method: usize, index: usize, delegate: &BackendDelegate, graph: &Graph) {
-        for (part, node) in parts::of(graph, delegate.inline == Some(true)) {
-            self.add(&part, method, node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node)));
         }
     }
 
@@ -91,7 +85,7 @@ impl Payloads {
             let Some(answer) = release.xnnpack(part).filter(|answer| answer.is_refusal()) else { continue };
             report(V_3, *element, &|| {
                 let does = |other: &Release| other.xnnpack(part).is_some_and(|answer| !answer.is_refusal());
-                (format!("`{part}` in a payload: {release} {answer}"), first_after(release, does))
+                (format!("`{part}` in a payload: {release} {answer}"), expected(release.first_later(does)))
             });
         }
     }

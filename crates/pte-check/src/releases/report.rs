@@ -3,6 +3,7 @@
 use crate::RuleId;
 use crate::finding::{Findings, Locator};
 use pte_model::program::element::Element;
+use pte_releases::Release;
 
 /// Receives a violated rule, the element that violates it, and a description: the value found, and the value expected.
 pub type Report<'r> = dyn FnMut(RuleId, Element, &dyn Fn() -> (String, String)) + 'r;
@@ -17,5 +18,13 @@ pub fn reported<'f>(
             let (found, expected) = describe();
             (locate(&at), found, expected)
         });
+    }
+}
+
+/// Returns the expected value of a finding: the first later release that would accept the program.
+pub fn expected(first: Option<&Release>) -> String {
+    match first {
+        Some(first) => format!("ExecuTorch {}, the first release that does, or later", first.version()),
+        None => "a release that does: no later one is known".to_owned(),
     }
 }

@@ -110,26 +110,22 @@ impl Comparison<'_> {
     fn backends(&mut self) {
         let target = self.target;
         let Some(backends) = &target.backends else { return };
-        for (method, plan) in self.program.plans().iter().enumerate() {
-            for (number, delegate) in plan.delegates().iter().enumerate() {
-                let id = delegate.id.as_deref().unwrap_or_default();
-                if backends.contains(id) {
-                    continue;
-                }
-                self.report(R_4, &Element::Method(method, Part::Delegate(number)), || {
-                    let linked = match backends.len() {
-                        0 => "none".to_owned(),
-                        _ => first_names(backends.iter().map(String::as_str)),
-                    };
-                    let found = format!("a delegate of backend `{}`, which is not linked", clipped(id));
-                    (
-                        found,
-                        format!(
-                            "a backend of {target} ({linked}): link the backend, or lower the model to one of these"
-                        ),
-                    )
-                });
+        for (method, number, delegate) in self.program.delegates() {
+            let id = delegate.id.as_deref().unwrap_or_default();
+            if backends.contains(id) {
+                continue;
             }
+            self.report(R_4, &Element::Method(method, Part::Delegate(number)), || {
+                let linked = match backends.len() {
+                    0 => "none".to_owned(),
+                    _ => first_names(backends.iter().map(String::as_str)),
+                };
+                let found = format!("a delegate of backend `{}`, which is not linked", clipped(id));
+                (
+                    found,
+                    format!("a backend of {target} ({linked}): link the backend, or lower the model to one of these"),
+                )
+            });
         }
     }
 

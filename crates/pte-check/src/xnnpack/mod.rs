@@ -150,12 +150,10 @@ struct DelegateCall<'p> {
 impl<'p> DelegateCalls<'p> {
     fn new(plan: &'p ExecutionPlan) -> DelegateCalls<'p> {
         let mut by_delegate: HashMap<DelegateId, Vec<_>> = HashMap::new();
-        for (chain, list) in plan.chains.iter().flatten().enumerate() {
-            for (step, instruction) in list.instructions.iter().flatten().enumerate() {
-                if let Instruction::DelegateCall { delegate_index, args } = instruction {
-                    let args = args.as_deref().unwrap_or_default();
-                    by_delegate.entry(*delegate_index).or_default().push(DelegateCall { chain, step, args });
-                }
+        for (chain, step, instruction) in plan.instructions_by_chain() {
+            if let Instruction::DelegateCall { delegate_index, args } = instruction {
+                let args = args.as_deref().unwrap_or_default();
+                by_delegate.entry(*delegate_index).or_default().push(DelegateCall { chain, step, args });
             }
         }
         DelegateCalls { plan, by_delegate }

@@ -241,12 +241,8 @@ impl<'s> MethodTimes<'s> {
 
     fn instruction_times(&self, all: u64) -> Vec<InstructionTime> {
         let labels = Labels::new(self.plan);
-        let chains = self.plan.chains.iter().flatten().enumerate();
-        let places: Vec<(usize, usize)> = chains
-            .flat_map(|(chain, content)| {
-                (0..content.instructions.as_ref().map_or(0, Vec::len)).map(move |at| (chain, at))
-            })
-            .collect();
+        let places = self.plan.instructions_by_chain().map(|(chain, at, _)| (chain, at));
+        let places: Vec<(usize, usize)> = places.collect();
         let times = self.steps.iter().filter_map(|(step, tally)| {
             let (instruction, (chain, at)) = (self.instructions.get(*step)?, *places.get(*step)?);
             Some(InstructionTime {

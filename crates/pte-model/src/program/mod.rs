@@ -24,6 +24,9 @@
 //! forward.operators = Some(vec![Operator::new("aten::relu.out")]);
 //! let program = Program::new(vec![forward]);
 //! assert_eq!(program.plans()[0].instructions().count(), 1);
+//! assert_eq!((program.tensors().count(), program.delegates().count()), (2, 0));
+//! let mut calls = program.plans()[0].instructions_by_chain();
+//! assert!(calls.next().is_some_and(|(chain, index, call)| (chain, index) == (0, 0) && call.callee().is_some()));
 //! assert_eq!(program.plans()[0].tensors().map(|(_, tensor)| tensor.nbytes()).sum::<Option<u64>>(), Some(32));
 //! ```
 
@@ -144,6 +147,13 @@ impl ExecutionPlan {
     /// Returns the instructions of all chains, in their order.
     pub fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         self.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
+    }
+
+    /// Returns the instructions of all chains, each with its chain and its index there.
+    pub fn instructions_by_chain(&self) -> impl Iterator<Item = (usize, usize, &Instruction)> {
+        self.chains.iter().flatten().enumerate().flat_map(|(chain, list)| {
+            list.instructions.iter().flatten().enumerate().map(move |(index, call)| (chain, index, call))
+        })
     }
 
     /// Returns, by value, `true` if it is an input. Indices out of range are skipped.
@@ -930,6 +940,20 @@ impl Program {
     /// ```
     pub fn plans_mut(&mut self) -> &mut [ExecutionPlan] {
         self.execution_plan.as_deref_mut().unwrap_or_default()
+    }
+
+    /// Returns the tensors of all methods, each with the indices of its method and its value.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, usize, &Tensor)> {
+        let methods = self.plans().iter().enumerate();
+        methods.flat_map(|(method, plan)| plan.tensors().map(move |(value, tensor)| (method, value, tensor)))
+    }
+
+    /// Returns the delegates of all methods, each with the indices of its method and of itself.
+    pub fn delegates(&self) -> impl Iterator<Item = (usize, usize, &BackendDelegate)> {
+        let methods = self.plans().iter().enumerate();
+        methods.flat_map(|(method, plan)| {
+            plan.delegates().iter().enumerate().map(move |(index, delegate)| (method, index, delegate))
+        })
     }
 
     /// Returns the total size of all compile specs in bytes.

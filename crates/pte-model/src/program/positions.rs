@@ -58,13 +58,11 @@ impl Calls {
     pub fn of(program: &Program) -> Calls {
         let mut calls = Calls::default();
         for (method, plan) in program.plans().iter().enumerate() {
-            for (chain, list) in plan.chains.iter().flatten().enumerate() {
-                for (step, instruction) in list.instructions.iter().flatten().enumerate() {
-                    if let Instruction::DelegateCall { delegate_index, .. } = instruction
-                        && let Some(delegate) = delegate_index.get()
-                    {
-                        calls.0.entry((method, delegate)).or_default().push((chain, step));
-                    }
+            for (chain, step, instruction) in plan.instructions_by_chain() {
+                if let Instruction::DelegateCall { delegate_index, .. } = instruction
+                    && let Some(delegate) = delegate_index.get()
+                {
+                    calls.0.entry((method, delegate)).or_default().push((chain, step));
                 }
             }
         }

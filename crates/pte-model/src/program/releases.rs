@@ -45,9 +45,8 @@ features! {
         |program| program.named_data.as_ref().map(|_| Element::Program);
     NAMED_BESIDE_EXTERNAL, "named data in the program beside tensors whose data are in a .ptd", "0.6", |_| false,
         |program| {
-            let mut tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
             let has_named = program.named_data.as_ref().is_some_and(|named| !named.is_empty());
-            (has_named && tensors.any(|(_, tensor)| tensor.is_external())).then_some(Element::Program)
+            (has_named && program.tensors().any(|(.., tensor)| tensor.is_external())).then_some(Element::Program)
         };
     "state.external", "a state whose initial value is in a .ptd", "0.5",
         |tensor| tensor.is_external() && tensor.memory != Memory::None, |_| None;
@@ -57,32 +56,19 @@ features! {
     "state.initial", "an initial state of a tensor", "0.4", has_state, |_| None;
 }
 
-/// Returns the newest feature of a program, and the first element that uses it: a tensor, if one does.
+/// Returns the newest feature of a program, and the first element that uses it.
 pub fn newest(program: &Program) -> Option<(&'static Feature, Element)> {
-    let elsewhere = FEATURES.iter().enumerate().find_map(|(rank, feature)| Some((rank, (feature.elsewhere)(program)?)));
-    let mut end = elsewhere.as_ref().map_or(FEATURES.len(), |(rank, _)| rank + 1);
-    let mut in_tensor = None;
-    // One pass finds all features, because reading the tensors takes most of the time.
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors() {
-            if let Some(rank) = FEATURES[..end].iter().position(|feature| (feature.in_tensor)(tensor)) {
-                in_tensor = Some((rank, Element::Method(method, Part::Value(value))));
-                end = rank;
-            }
-        }
-    }
-    in_tensor.or(elsewhere).map(|(rank, element)| (&FEATURES[rank], element))
+    used(program).into_iter().next()
 }
 
 /// Returns the features of a program, the newest one first, each with the first element that uses it.
 pub fn used(program: &Program) -> Vec<(&'static Feature, Element)> {
+    // One pass finds all features, because reading the tensors takes most of the time.
     let mut found: Vec<Option<Element>> = FEATURES.iter().map(|feature| (feature.elsewhere)(program)).collect();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors() {
-            for (feature, found) in FEATURES.iter().zip(&mut found) {
-                if found.is_none() && (feature.in_tensor)(tensor) {
-                    *found = Some(Element::Method(method, Part::Value(value)));
-                }
+    for (method, value, tensor) in program.tensors() {
+        for (feature, found) in FEATURES.iter().zip(&mut found) {
+            if found.is_none() && (feature.in_tensor)(tensor) {
+                *found = Some(Element::Method(method, Part::Value(value)));
             }
         }
     }

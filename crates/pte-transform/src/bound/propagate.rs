@@ -121,29 +121,27 @@ impl<'p> Propagation<'p> {
     /// Gives all values the sizes that follow.
     pub fn run(&mut self) {
         let plan = self.plan;
-        for (chain, list) in plan.chains.iter().flatten().enumerate() {
-            for (number, instruction) in list.instructions.iter().flatten().enumerate() {
-                let at = || instruction_name(plan, chain, number);
-                match instruction {
-                    Instruction::KernelCall { op_index, .. } => {
-                        let operators = std::mem::take(&mut self.operators);
-                        let args = instruction.args();
-                        match operators.get(*op_index) {
-                            Some(operator) => self.kernel_call(&at, operator, args),
-                            None => {
-                                let name = plan.operator(*op_index).and_then(|operator| operator.full_name());
-                                let (name, outs) = (name.unwrap_or_default(), outs_of_unknown(plan, args));
-                                self.keep(&at, &name, args, outs, "the operator is not known");
-                            }
+        for (chain, number, instruction) in plan.instructions_by_chain() {
+            let at = || instruction_name(plan, chain, number);
+            match instruction {
+                Instruction::KernelCall { op_index, .. } => {
+                    let operators = std::mem::take(&mut self.operators);
+                    let args = instruction.args();
+                    match operators.get(*op_index) {
+                        Some(operator) => self.kernel_call(&at, operator, args),
+                        None => {
+                            let name = plan.operator(*op_index).and_then(|operator| operator.full_name());
+                            let (name, outs) = (name.unwrap_or_default(), outs_of_unknown(plan, args));
+                            self.keep(&at, &name, args, outs, "the operator is not known");
                         }
-                        self.operators = operators;
                     }
-                    Instruction::DelegateCall { delegate_index, .. } => {
-                        self.delegate_call(&at, *delegate_index, instruction.args());
-                    }
-                    Instruction::MoveCall { move_from, move_to } => self.moved(&at, *move_from, *move_to),
-                    Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } | Instruction::Unknown { .. } => {}
+                    self.operators = operators;
                 }
+                Instruction::DelegateCall { delegate_index, .. } => {
+                    self.delegate_call(&at, *delegate_index, instruction.args());
+                }
+                Instruction::MoveCall { move_from, move_to } => self.moved(&at, *move_from, *move_to),
+                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } | Instruction::Unknown { .. } => {}
             }
         }
     }

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use super::call::{CallContext, NewArg, NewCall, Rewritten};
 use super::problems::Inexpressible;
 use super::replacements::REPLACEMENTS;
-use super::result::ReplacedCall;
 use super::target::Target;
 use crate::remap::{Indices, Remap, renumber_jumps};
+use pte_analysis::kernels::first_tensor;
 use pte_analysis::method::Method;
-use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
@@ -20,8 +19,8 @@ use pte_model::program::{
 /// Result of replacing the calls of a method.
 #[derive(Debug)]
 pub struct RewrittenMethod {
-    /// Replaced calls, in order.
-    pub replaced: Vec<ReplacedCall>,
+    /// Replaced calls in order: the newer operator, and those that are called in its place.
+    pub replaced: Vec<(String, Vec<&'static str>)>,
     /// Calls that have no replacement.
     pub problems: Vec<Inexpressible>,
     /// Indices of the parts that remain. New values follow all former ones.
@@ -38,8 +37,9 @@ pub fn rewrite(method: usize, plan: &mut ExecutionPlan, target: &Target<'_>) -> 
     if !done.problems.is_empty() || found.is_empty() {
         return done;
     }
-    let is_kept = |step: usize| done.replaced.binary_search_by_key(&step, |call| call.step).is_err();
-    let kept: Vec<bool> = (0..plan.instructions().count()).map(is_kept).collect();
+    let is_kept =
+        |(chain, index, _)| !found.get(&chain).is_some_and(|calls: &BTreeMap<_, _>| calls.contains_key(&index));
+    let kept: Vec<bool> = plan.instructions_by_chain().map(is_kept).collect();
     let instructions = Indices::retained(&kept);
     let mut editor = Editor::new(plan);
     for rewritten in found.values().flat_map(BTreeMap::values) {
@@ -62,28 +62,24 @@ fn find(method: usize, plan: &ExecutionPlan, target: &Target<'_>, done: &mut Rew
     }
     let analysis = Method::new(plan);
     let context = CallContext::new(&analysis);
-    let mut step = 0;
-    for (chain, list) in plan.chains.iter().flatten().enumerate() {
-        for (index, instruction) in list.instructions.iter().flatten().enumerate() {
-            step += 1;
-            let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
-            let Some(name) = operator.item(&names).and_then(Option::as_deref) else { continue };
-            let args = instruction.args();
-            let types = |position: usize| first_type(plan, *args.get(position)?);
-            let lack = target.lack(name, &types);
-            let replacement = replacement(&context, name, args, target, lack.is_some());
-            match (replacement, lack) {
-                (Some(rewritten), _) => {
-                    let by = rewritten.calls.iter().map(|call| call.operator).collect();
-                    done.replaced.push(ReplacedCall { method, step: step - 1, operator: name.to_owned(), by });
-                    found.entry(chain).or_default().insert(index, rewritten);
-                }
-                (None, Some(lack)) => {
-                    let at = Element::Method(method, Part::Instruction(chain, index));
-                    done.problems.push(Inexpressible::new(at, lack.what, lack.first));
-                }
-                (None, None) => {}
+    for (chain, index, instruction) in plan.instructions_by_chain() {
+        let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
+        let Some(name) = operator.item(&names).and_then(Option::as_deref) else { continue };
+        let args = instruction.args();
+        let types = |position: usize| Some(first_tensor(plan, *args.get(position)?)?.scalar_type);
+        let lack = target.lack(name, &types);
+        let replacement = replacement(&context, name, args, target, lack.is_some());
+        match (replacement, lack) {
+            (Some(rewritten), _) => {
+                let by = rewritten.calls.iter().map(|call| call.operator).collect();
+                done.replaced.push((name.to_owned(), by));
+                found.entry(chain).or_default().insert(index, rewritten);
             }
+            (None, Some(lack)) => {
+                let at = Element::Method(method, Part::Instruction(chain, index));
+                done.problems.push(Inexpressible::new(at, lack.text(name), lack.first));
+            }
+            (None, None) => {}
         }
     }
     found
@@ -113,11 +109,6 @@ fn is_executable(context: &CallContext<'_>, rewritten: &Rewritten, target: &Targ
         };
         target.release.has_operator(operator) && target.lack(operator, &types).is_none()
     })
-}
-
-/// Returns the element type of an argument: of a tensor, or of the first one in a list.
-fn first_type(plan: &ExecutionPlan, argument: ValueId) -> Option<ScalarType> {
-    pte_analysis::kernels::first_tensor(plan, argument).map(|tensor| tensor.scalar_type)
 }
 
 /// A method that is changed.

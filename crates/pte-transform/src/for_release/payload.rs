@@ -38,10 +38,11 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
     let mut done = RewrittenPayloads::default();
     let mut new: HashMap<BlobId, BlobId> = HashMap::new();
     let mut used: HashSet<String> = HashSet::new();
-    let delegates: Vec<(usize, usize, BlobId)> = delegates(program).collect();
-    for (method, delegate, payload) in delegates {
+    let delegates =
+        program.delegates().map(|(method, index, delegate)| (method, index, delegate.processed, delegate.inline));
+    for (method, delegate, payload, inline) in delegates.collect::<Vec<_>>() {
         let Some(graph) = graphs.graph(payload) else { continue };
-        let is_inline = program.plans()[method].delegates()[delegate].inline == Some(true);
+        let is_inline = inline == Some(true);
         for (part, node) in parts::of(graph, is_inline) {
             let part_of = node.map_or(Part::Delegate(delegate), |node| Part::GraphNode(delegate, node));
             if !is_rewritten(&part, target) {
@@ -88,12 +89,6 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
     Ok(done)
 }
 
-fn delegates(program: &Program) -> impl Iterator<Item = (usize, usize, BlobId)> {
-    program.plans().iter().enumerate().flat_map(|(method, plan)| {
-        plan.delegates().iter().enumerate().map(move |(index, delegate)| (method, index, delegate.processed))
-    })
-}
-
 /// Removes the named data that only rewritten payloads referred to.
 fn remove_unused(program: &mut Program, used: &HashSet<String>, target: &Target<'_>) {
     let keys = DelegateGraphs::of(program).keys();
@@ -138,19 +133,15 @@ pub fn orders(program: &Program, target: &Target<'_>, problems: &mut Vec<Inexpre
         return;
     }
     for (method, plan) in program.plans().iter().enumerate() {
-        for (chain, list) in plan.chains.iter().flatten().enumerate() {
-            for (index, call) in list.instructions.iter().flatten().enumerate() {
-                let is_ordered = |value: &ValueId| {
-                    let tensor = plan.value(*value).and_then(EValue::as_tensor);
-                    tensor
-                        .and_then(|tensor| tensor.dim_order.as_ref())
-                        .is_none_or(|order| *order == DimOrder::contiguous(order.len()))
-                };
-                if is_xnnpack_call(plan, call) && !call.args().iter().all(is_ordered) {
-                    let at = Element::Method(method, Part::Instruction(chain, index));
-                    let what = "arguments of an XNNPACK delegate in another order of memory".to_owned();
-                    problems.push(Inexpressible::new(at, what, first_exporter(|exporter| exporter.has_xnnpack_orders)));
-                }
+        for (chain, index, call) in plan.instructions_by_chain() {
+            let is_ordered = |value: &ValueId| {
+                let tensor = plan.value(*value).and_then(EValue::as_tensor);
+                tensor.and_then(|tensor| tensor.dim_order.as_ref()).is_none_or(DimOrder::is_contiguous)
+            };
+            if is_xnnpack_call(plan, call) && !call.args().iter().all(is_ordered) {
+                let at = Element::Method(method, Part::Instruction(chain, index));
+                let what = "arguments of an XNNPACK delegate in another order of memory";
+                problems.push(Inexpressible::new(at, what, first_exporter(|exporter| exporter.has_xnnpack_orders)));
             }
         }
     }
@@ -162,7 +153,7 @@ fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpres
     is_refused(target.release).then(|| {
         let runtime = target.release;
         let what = format!("`{part}` in a payload, which the XNNPACK backend of {runtime} refuses");
-        Inexpressible::new(at, what, target.first(|other| !is_refused(other)))
+        Inexpressible::new(at, what, target.release.first_later(|other| !is_refused(other)))
     })
 }
 

@@ -6,7 +6,7 @@ use pte_model::format::exporter::{Exporter, FlatTensorTables};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{NAMED_BESIDE_EXTERNAL, used};
 use pte_model::program::{Device, NamedData, Program};
-use pte_releases::{Answer, Release, Version};
+use pte_releases::{Answer, Release};
 
 /// A part of a program that a release cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub struct Inexpressible {
 
 impl Inexpressible {
     /// Returns a part that a release cannot express; `first` is the first later one that can.
-    pub(super) fn new(at: Element, what: impl Into<String>, first: Option<Version>) -> Inexpressible {
+    pub(super) fn new(at: Element, what: impl Into<String>, first: Option<&Release>) -> Inexpressible {
         let help = match first {
-            Some(first) => format!("ExecuTorch {first} is the first release that can"),
+            Some(first) => format!("ExecuTorch {} is the first release that can", first.version()),
             None => "no known release can".to_owned(),
         };
         Inexpressible { at, what: what.into(), help }
@@ -49,9 +49,8 @@ impl Inexpressible {
 }
 
 /// Returns the first known release whose exporter does something.
-pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version> {
-    let exporter = |release: &&Release| does(exporter_of(release));
-    Release::known().find(exporter).map(Release::version)
+pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<&'static Release> {
+    Release::known().find(|release| does(exporter_of(release)))
 }
 
 /// Returns the measured behaviour of a runtime for a feature that it does not read.
@@ -66,20 +65,18 @@ fn combination(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpress
     let both = used(program).into_iter().find(|(feature, _)| feature.key == NAMED_BESIDE_EXTERNAL);
     let Some((feature, at)) = both else { return };
     if let Some(answer) = refusal(target.release, feature.key) {
-        let first = target.first(|release| refusal(release, feature.key).is_none());
+        let first = target.release.first_later(|release| refusal(release, feature.key).is_none());
         found.push(Inexpressible::new(at, format!("{}: its runtime {answer}", feature.name), first));
     }
 }
 
 fn element_types(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors() {
-            let feature = format!("type.{}", tensor.scalar_type);
-            let Some(answer) = refusal(target.release, &feature) else { continue };
-            let first = target.first(|release| refusal(release, &feature).is_none());
-            let what = format!("a tensor of {}: its runtime {answer}", tensor.scalar_type);
-            found.push(Inexpressible::new(Element::Method(method, Part::Value(value)), what, first));
-        }
+    for (method, value, tensor) in program.tensors() {
+        let feature = format!("type.{}", tensor.scalar_type);
+        let Some(answer) = refusal(target.release, &feature) else { continue };
+        let first = target.release.first_later(|release| refusal(release, &feature).is_none());
+        let what = format!("a tensor of {}: its runtime {answer}", tensor.scalar_type);
+        found.push(Inexpressible::new(Element::Method(method, Part::Value(value)), what, first));
     }
 }
 
@@ -91,11 +88,9 @@ fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpre
         FlatTensorTables::Former => format!("data in a .ptd, of which {runtime} reads other tables"),
     };
     let first = first_exporter(|exporter| exporter.flat_tensor == FlatTensorTables::Current);
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, _) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
-            let at = Element::Method(method, Part::Value(value));
-            found.push(Inexpressible::new(at, why.clone(), first));
-        }
+    for (method, value, _) in program.tensors().filter(|(.., tensor)| tensor.is_external()) {
+        let at = Element::Method(method, Part::Value(value));
+        found.push(Inexpressible::new(at, why.clone(), first));
     }
     for entry in 0..program.external_data.len() {
         found.push(Inexpressible::new(Element::ExternalData(entry), why.clone(), first));

@@ -2,7 +2,7 @@
 
 use pte_model::format::ScalarType;
 use pte_model::format::exporter::Exporter;
-use pte_operators::refused_type;
+use pte_operators::Lack;
 use pte_releases::{Release, Version};
 
 /// A release that a program is written for.
@@ -12,14 +12,6 @@ pub struct Target<'r> {
     pub release: &'r Release,
     /// Conventions of its exporter.
     pub exporter: &'r Exporter,
-}
-
-/// Missing part of the runtime of a release, for a call.
-pub(super) struct Lack {
-    /// Description of the missing part, for messages.
-    pub what: String,
-    /// First release that does not lack it.
-    pub first: Option<Version>,
 }
 
 impl<'r> Target<'r> {
@@ -42,25 +34,8 @@ impl Target<'_> {
         self.release.lacks_operator(name) || self.release.types(name).is_some() || is_former
     }
 
-    /// Returns the feature that the release lacks for a call; `types` has the element types of the arguments by
-    /// position.
-    pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
-        let runtime = self.release;
-        if self.release.lacks_operator(name) {
-            let what = format!("operator `{name}`, which {runtime} does not register");
-            return Some(Lack { what, first: self.first(|other| other.has_operator(name)) });
-        }
-        let refused = |release: &Release| refused_type(name, release.types(name)?, types);
-        let (position, found) = refused(self.release)?;
-        let argument = pte_operators::find(name)?.signature.args.get(position).map_or("", |argument| &*argument.name);
-        Some(Lack {
-            what: format!("`{argument}` of {found} for `{name}`, which the kernel of {runtime} refuses"),
-            first: self.first(|other| other.has_operator(name) && refused(other).is_none()),
-        })
-    }
-
-    /// Returns the first later release for which `does` is true.
-    pub fn first(&self, does: impl Fn(&Release) -> bool) -> Option<Version> {
-        self.release.first_later(does).map(Release::version)
+    /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
+    pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack<'_>> {
+        Lack::of_operator(self.release, name).or_else(|| Some(Lack::of_types(self.release, name, types)?.1))
     }
 }

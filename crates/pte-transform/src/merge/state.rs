@@ -138,14 +138,14 @@ type Buffer = (usize, usize);
 pub fn share(program: &mut Program, report: &mut Merged, errors: &mut Vec<Diagnostic>) -> io::Result<()> {
     let states: Vec<Vec<bool>> = executions(program).into_iter().map(|execution| execution.is_state).collect();
     let mut buffers: BTreeMap<String, Vec<Buffer>> = BTreeMap::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors().filter(|(value, _)| states[method].get(*value) == Some(&true)) {
-            if let Some(name) = tensor.name().filter(|name| !name.is_empty()) {
-                let list = buffers.entry(name.to_owned()).or_default();
-                // Two buffers of a method are two, whatever their names.
-                if list.last().is_none_or(|(last, _)| *last != method) {
-                    list.push((method, value));
-                }
+    for (method, value, tensor) in
+        program.tensors().filter(|(method, value, _)| states[*method].get(*value) == Some(&true))
+    {
+        if let Some(name) = tensor.name().filter(|name| !name.is_empty()) {
+            let list = buffers.entry(name.to_owned()).or_default();
+            // Two buffers of a method are two, whatever their names.
+            if list.last().is_none_or(|(last, _)| *last != method) {
+                list.push((method, value));
             }
         }
     }
@@ -223,19 +223,17 @@ fn move_to_pool(program: &mut Program, states: &[Vec<bool>], buffers: &BTreeMap<
         buffers.iter().flat_map(|(name, list)| list.iter().map(move |buffer| (*buffer, name))).collect();
     let mut taken = BTreeSet::new();
     let mut next = 0;
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (value, tensor) in plan.tensors() {
-            let pool = match tensor.memory {
-                Memory::At { pool, .. } => Some(pool),
-                Memory::Auto { pool, shared, .. } => {
-                    next = next.max(shared.map_or(0, |number| number.saturating_add(1)));
-                    pool
-                }
-                Memory::None | Memory::View { .. } => None,
-            };
-            if !named.contains_key(&(method, value)) && states[method].get(value) != Some(&true) {
-                taken.extend(pool);
+    for (method, value, tensor) in program.tensors() {
+        let pool = match tensor.memory {
+            Memory::At { pool, .. } => Some(pool),
+            Memory::Auto { pool, shared, .. } => {
+                next = next.max(shared.map_or(0, |number| number.saturating_add(1)));
+                pool
             }
+            Memory::None | Memory::View { .. } => None,
+        };
+        if !named.contains_key(&(method, value)) && states[method].get(value) != Some(&true) {
+            taken.extend(pool);
         }
     }
     let pool = (SHARED_POOL..).find(|pool| !taken.contains(pool)).unwrap_or(SHARED_POOL);

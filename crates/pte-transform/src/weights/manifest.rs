@@ -132,9 +132,7 @@ fn entry(weight: &Weight, is_stored_name: bool) -> ManifestEntry {
 
 /// Returns the entries of the payloads, each distinct one hashed once.
 fn payloads(program: &Program) -> io::Result<Vec<ManifestEntry>> {
-    let delegates = program.plans().iter().enumerate().flat_map(|(method, plan)| {
-        plan.delegates().iter().enumerate().map(move |(index, delegate)| (method, index, delegate.processed))
-    });
+    let delegates = program.delegates().map(|(method, index, delegate)| (method, index, delegate.processed));
     let delegates: Vec<(usize, usize, BlobId)> = delegates.collect();
     let mut distinct: Vec<BlobId> = delegates.iter().map(|(.., blob)| *blob).collect();
     distinct.sort_unstable();

@@ -354,20 +354,17 @@ impl KeyUsers {
     pub fn of(program: &Program) -> KeyUsers {
         let graphs = DelegateGraphs::of(program);
         let (mut users, mut layouts): (HashMap<String, Vec<String>>, _) = Default::default();
-        for (method, plan) in program.plans().iter().enumerate() {
-            for (index, delegate) in plan.delegates().iter().enumerate() {
-                let Some(graph) = graphs.graph(delegate.processed) else { continue };
-                for constant in constants::of(graph) {
-                    let Some(key) = constant.key else { continue };
-                    if let ConstantContent::Plain { scalar_type, sizes, .. } = constant.content {
-                        HashMap::entry(&mut layouts, key.clone())
-                            .or_insert_with(|| TensorLayout::new(scalar_type, sizes));
-                    }
-                    let list = users.entry(key).or_default();
-                    let name = delegate_name(program, method, index);
-                    if list.last() != Some(&name) {
-                        list.push(name);
-                    }
+        for (method, index, delegate) in program.delegates() {
+            let Some(graph) = graphs.graph(delegate.processed) else { continue };
+            for constant in constants::of(graph) {
+                let Some(key) = constant.key else { continue };
+                if let ConstantContent::Plain { scalar_type, sizes, .. } = constant.content {
+                    HashMap::entry(&mut layouts, key.clone()).or_insert_with(|| TensorLayout::new(scalar_type, sizes));
+                }
+                let list = users.entry(key).or_default();
+                let name = delegate_name(program, method, index);
+                if list.last() != Some(&name) {
+                    list.push(name);
                 }
             }
         }

@@ -166,14 +166,12 @@ pub fn find(subjects: &[SetSubject<'_>], sources: Vec<SourceTensor>, request: &S
 /// Adds the tensors whose data are in a file.
 fn add_candidates(file: usize, subject: &SetSubject<'_>, candidates: &mut Vec<Candidate>) {
     let program = subject.program;
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, tensor) in plan.tensors() {
-            let TensorData::Blob(blob) = tensor.data else { continue };
-            let is_view = tensor.nbytes().is_some_and(|bytes| bytes < program.blob(blob).len());
-            let (target, layout) = (Target::Value(method, index), TensorLayout::of(tensor));
-            let name = name_of(tensor, method, index, subject.name);
-            candidates.push(Candidate { file, target, name, layout, blob, is_view });
-        }
+    for (method, index, tensor) in program.tensors() {
+        let TensorData::Blob(blob) = tensor.data else { continue };
+        let is_view = tensor.nbytes().is_some_and(|bytes| bytes < program.blob(blob).len());
+        let (target, layout) = (Target::Value(method, index), TensorLayout::of(tensor));
+        let name = name_of(tensor, method, index, subject.name);
+        candidates.push(Candidate { file, target, name, layout, blob, is_view });
     }
     for (number, entry) in program.external_data.iter().enumerate() {
         let Some(layout) = entry.tensor_layout.clone() else { continue };
@@ -186,14 +184,12 @@ fn add_candidates(file: usize, subject: &SetSubject<'_>, candidates: &mut Vec<Ca
 fn report_unsettable(subject: &SetSubject<'_>, known: &HashSet<&str>, changes: &mut WeightChanges) {
     let program = subject.program;
     let mut reported: HashSet<String> = HashSet::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, tensor) in plan.tensors() {
-            let TensorData::Elsewhere(_) = tensor.data else { continue };
-            let name = name_of(tensor, method, index, subject.name);
-            if !known.contains(&*name) && reported.insert(name.clone()) {
-                let reason = "its data are in a .ptd; pass the file with `--with`".to_owned();
-                changes.unsettable.push(UnsettableWeight { name, reason });
-            }
+    for (method, index, tensor) in program.tensors() {
+        let TensorData::Elsewhere(_) = tensor.data else { continue };
+        let name = name_of(tensor, method, index, subject.name);
+        if !known.contains(&*name) && reported.insert(name.clone()) {
+            let reason = "its data are in a .ptd; pass the file with `--with`".to_owned();
+            changes.unsettable.push(UnsettableWeight { name, reason });
         }
     }
     let users = KeyUsers::of(program);
@@ -212,29 +208,27 @@ fn report_unsettable(subject: &SetSubject<'_>, known: &HashSet<&str>, changes: &
 /// Reports constants inside of payloads.
 fn report_payloads(program: &Program, changes: &mut WeightChanges) {
     let graphs = DelegateGraphs::of(program);
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, delegate) in plan.delegates().iter().enumerate() {
-            let name = delegate_name(program, method, index);
-            let reason = match graphs.graph(delegate.processed) {
-                Some(graph) => {
-                    let inside = constants::of(graph).into_iter().filter(|constant| constant.key.is_none());
-                    let (count, packed) = inside.fold((0, 0), |(count, packed), constant| match constant.content {
-                        ConstantContent::Plain { .. } | ConstantContent::Unknown => (count + 1, packed),
-                        ConstantContent::Quantized(_) | ConstantContent::Scales => (count + 1, packed + 1),
-                    });
-                    match (count, packed) {
-                        (0, _) => continue,
-                        (_, 0) => "its constants are in the payload; `payload replace --weights` sets them".to_owned(),
-                        _ => "its constants are in the payload, and quantized".to_owned(),
-                    }
+    for (method, index, delegate) in program.delegates() {
+        let name = delegate_name(program, method, index);
+        let reason = match graphs.graph(delegate.processed) {
+            Some(graph) => {
+                let inside = constants::of(graph).into_iter().filter(|constant| constant.key.is_none());
+                let (count, packed) = inside.fold((0, 0), |(count, packed), constant| match constant.content {
+                    ConstantContent::Plain { .. } | ConstantContent::Unknown => (count + 1, packed),
+                    ConstantContent::Quantized(_) | ConstantContent::Scales => (count + 1, packed + 1),
+                });
+                match (count, packed) {
+                    (0, _) => continue,
+                    (_, 0) => "its constants are in the payload; `payload replace --weights` sets them".to_owned(),
+                    _ => "its constants are in the payload, and quantized".to_owned(),
                 }
-                None => format!(
-                    "the payload of {} is opaque: the layout of its weights is not known",
-                    clipped(delegate.id.as_deref().unwrap_or("an unnamed backend"))
-                ),
-            };
-            changes.unsettable.push(UnsettableWeight { name, reason });
-        }
+            }
+            None => format!(
+                "the payload of {} is opaque: the layout of its weights is not known",
+                clipped(delegate.id.as_deref().unwrap_or("an unnamed backend"))
+            ),
+        };
+        changes.unsettable.push(UnsettableWeight { name, reason });
     }
 }
 
