@@ -6,14 +6,12 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::{clipped, counted};
 use pte_emit::{
     Error, Format, Model, SourceNames,
     check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule},
-    release::Release,
 };
 
 use super::exit::{Exit, Failure};
@@ -140,7 +138,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let out = match arguments.findings.format() {
         FindingsFormat::Text => {
             // The messages of the assembler are the same for each release.
-            let first = runtimes.releases.first().map(|release| release.version().to_string());
+            let first = runtimes.releases.first().and_then(|release| Some(release.as_ref()?.version().to_string()));
             let is_first = |validated: &&Validated| {
                 validated.is_read && (validated.file.runtime.is_none() || validated.file.runtime == first)
             };
@@ -211,21 +209,13 @@ fn validate(
     };
     let mut validated = Vec::new();
     for source in &documents {
-        let of_release = |runtime: Option<&Arc<Release>>| {
+        let validate = if source.is_text() { validate_yaml } else { validate_binary };
+        for runtime in &runtimes.releases {
             let mut options = options.clone();
-            options.runtime = runtime.cloned();
-            let validate = if source.is_text() { validate_yaml } else { validate_binary };
-            let mut validated = validate(source, &options, target)?;
-            validated.file.runtime = runtime.map(|release| release.version().to_string());
-            Ok(validated)
-        };
-        match &runtimes.releases[..] {
-            [] => validated.push(of_release(None)?),
-            releases => {
-                for release in releases {
-                    validated.push(of_release(Some(release))?);
-                }
-            }
+            options.runtime.clone_from(runtime);
+            let mut result = validate(source, &options, target)?;
+            result.file.runtime = runtime.as_ref().map(|release| release.version().to_string());
+            validated.push(result);
         }
     }
     Ok(validated)

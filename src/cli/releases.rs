@@ -16,10 +16,10 @@ use super::exit::Failure;
 use super::findings::{Counts, FileFindings};
 
 /// Releases of `--runtime`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Runtimes {
-    /// The releases; empty without the option.
-    pub releases: Vec<Arc<Release>>,
+    /// The releases; `None` alone without the option.
+    pub releases: Vec<Option<Arc<Release>>>,
     /// The option is `all`: each release has a line of its own.
     pub is_all: bool,
 }
@@ -30,13 +30,13 @@ impl Runtimes {
     /// # Errors
     /// An unknown version; a folder that cannot be read, or whose tables are malformed.
     pub fn parse(value: Option<&Path>) -> Result<Runtimes, Failure> {
-        let Some(path) = value else { return Ok(Runtimes::default()) };
-        let text = path.to_str().unwrap_or_default();
-        if text == "all" {
-            return Ok(Runtimes { releases: Release::known().cloned().map(Arc::new).collect(), is_all: true });
-        }
-        let release = find(path, "--runtime", "`all`, or a folder of tables")?;
-        Ok(Runtimes { releases: vec![Arc::new(release)], is_all: false })
+        let find = |path| find(path, "--runtime", "`all`, or a folder of tables").map(Arc::new);
+        let is_all = value.is_some_and(|path| path.as_os_str() == "all");
+        let releases = match is_all {
+            true => Release::known().cloned().map(Arc::new).map(Some).collect(),
+            false => vec![value.map(find).transpose()?],
+        };
+        Ok(Runtimes { releases, is_all })
     }
 }
 
@@ -84,14 +84,13 @@ pub fn line(file: &FileFindings) -> String {
     let is_error = |finding: &&Finding| finding.rule.severity <= RuleSeverity::Invalid;
     // The behaviour of the release itself comes first.
     let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
-    let first = findings().find(|finding| finding.rule.id.as_str().starts_with("V-")).or_else(|| findings().next());
+    let is_of_release = |finding: &&Finding| finding.rule.id.as_str().starts_with("V-");
+    let first = findings().find(is_of_release).or_else(|| findings().next());
     match (first, errors, warnings) {
         (Some(first), _, _) => {
             let found = clipped_to(&first.found, FOUND);
-            let expected = match first.rule.id.as_str().starts_with("V-") {
-                true => format!(", expected {}", clipped_to(&first.expected, FOUND)),
-                false => String::new(),
-            };
+            let expected = format!(", expected {}", clipped_to(&first.expected, FOUND));
+            let expected = if is_of_release(&first) { expected } else { String::new() };
             let more = if errors > 1 { format!(", and {} more", errors - 1) } else { String::new() };
             format!("{label}: {release}: no: [{}] {found}{expected}{more}\n", first.rule.id)
         }

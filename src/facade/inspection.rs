@@ -292,17 +292,12 @@ impl Model {
         let (mut valid, mut running) = (Vec::new(), Vec::new());
         for release in Release::known().filter(|release| requirements.are_met_by(release)) {
             let profile = options.profile.of_release(release);
-            let is_valid = match valid.iter().find(|(known, _)| *known == profile) {
-                Some((_, is_valid)) => *is_valid,
-                None => {
-                    options.runtime = Some(Arc::new(release.clone()));
-                    // The program is the first file; the others are inspected on their own.
-                    let is_valid = !self.check(&options)?.first().is_some_and(Findings::has_errors);
-                    valid.push((profile, is_valid));
-                    is_valid
-                }
-            };
-            if is_valid {
+            if valid.iter().all(|(known, _)| *known != profile) {
+                options.runtime = Some(Arc::new(release.clone()));
+                // The program is the first file; the others are inspected on their own.
+                valid.push((profile, !self.check(&options)?.first().is_some_and(Findings::has_errors)));
+            }
+            if valid.contains(&(profile, true)) {
                 running.push(release.version().to_string());
             }
         }
