@@ -306,7 +306,7 @@ class OptimizedMethod(Result):
 
 
 class Optimization(Result):
-    """Result of `Resolved::optimize`."""
+    """Result of `optimize`."""
 
     __slots__ = ('growth', 'is_changed', 'methods', 'needed_growth')
     growth: int
