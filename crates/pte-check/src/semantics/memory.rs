@@ -4,6 +4,7 @@
 //! therefore reported only if another tensor with content is read later, on a path that does not write it before.
 //! Tensors at the same offset may be views of each other.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -253,14 +254,26 @@ fn views<'m>(method: &'m MethodAnalysis<'_>, budget: &mut Budget) -> Option<Hash
     Some(found)
 }
 
+/// Returns the reads and writes of the content of a value, by step.
+fn accesses_of<'v, 'm>(
+    method: &'m MethodAnalysis<'_>,
+    views: &'v HashMap<u32, View<'m>>,
+    value: usize,
+) -> Cow<'v, [&'m Access]> {
+    match views.get(&(value as u32)) {
+        Some(view) => Cow::Borrowed(&view.accesses),
+        None => Cow::Owned(method.value_accesses(value).collect()),
+    }
+}
+
 /// Blocks, and the first and last steps of loops.
 type Jumps<'a> = (&'a RefCell<Blocks>, &'a [(u32, u32)]);
 
 /// Returns the live ranges of the planned tensors; `None` if there are too many loops. `jumps` has the blocks and the
 /// loops of a method with jumps.
-fn live_ranges(
-    method: &MethodAnalysis<'_>,
-    views: &HashMap<u32, View<'_>>,
+fn live_ranges<'m>(
+    method: &'m MethodAnalysis<'_>,
+    views: &HashMap<u32, View<'m>>,
     jumps: Option<Jumps<'_>>,
 ) -> Option<Vec<LiveRange>> {
     let mut budget = method.budget(&limits::LOOPS);
@@ -291,10 +304,7 @@ fn live_ranges(
         };
         let is_initial = is_kept || method.is_input[value] || view.is_some_and(|view| view.is_input);
         let new = |from, to| LiveRange { value: value as u32, from, to, is_initial, is_kept: false };
-        let accesses: Vec<&Access> = match view {
-            Some(view) => view.accesses.clone(),
-            None => method.value_accesses(value).collect(),
-        };
+        let accesses = accesses_of(method, views, value);
         if let Some((blocks, loops)) = jumps {
             let first = accesses.iter().find(|access| access.kind.may_write()).map(|write| write.step + 1);
             let last = accesses.iter().rev().find(|access| access.kind.keeps()).map(|read| read.step + 1);
@@ -318,7 +328,7 @@ fn live_ranges(
             continue;
         }
         let mut open = is_initial.then(|| new(0, 0));
-        for access in accesses {
+        for access in accesses.iter() {
             let time = access.step + 1;
             if access.kind.keeps() && access.value as usize == value {
                 if let Some(open) = &mut open {
@@ -415,7 +425,6 @@ struct OverlapSweep<'m, 'p> {
     /// Blocks of a method with jumps.
     blocks: Option<&'m RefCell<Blocks>>,
     views: &'m HashMap<u32, View<'m>>,
-    /// Values that keep the memory of others until the next execution.
     /// Steps and values of the writes to memory of moves that are reported.
     reported: HashSet<(u32, u32)>,
     /// By value: the value of which it is a view.
@@ -557,14 +566,7 @@ impl OverlapSweep<'_, '_> {
             };
             return (here && !live.is_kept, later.into_iter().collect());
         };
-        let own: Vec<&Access>;
-        let accesses = match self.views.get(&live.value) {
-            Some(view) => &view.accesses,
-            None => {
-                own = self.method.value_accesses(value).collect();
-                &own
-            }
-        };
+        let accesses = &accesses_of(self.method, self.views, value);
         let mut blocks = blocks.borrow_mut();
         if !live.is_initial && blocks.is_written_before(accesses, step) != Some(true) {
             return (false, Vec::new());

@@ -161,26 +161,8 @@ impl Blocks {
     /// Returns the first read that a path from the start reaches before a write; `None` if there is none. `accesses`
     /// are those of a tensor, by step.
     fn unwritten_read<'a>(&mut self, accesses: &[&'a Access]) -> Option<&'a Access> {
-        self.searches += 1;
-        let mut open = vec![0];
-        let mut found: Option<&Access> = None;
-        while let Some(block) = open.pop() {
-            if std::mem::replace(&mut self.visited[block], self.searches) == self.searches {
-                continue;
-            }
-            self.budget.spend(1)?;
-            let end = self.starts.get(block + 1).copied().unwrap_or(u32::MAX);
-            let first = accesses.partition_point(|access| access.step < self.starts[block]);
-            let Some(step) = accesses.get(first).map(|access| access.step).filter(|step| *step < end) else {
-                open.extend(&self.next[block]);
-                continue;
-            };
-            // An instruction reads its arguments before it writes.
-            let mut at_step = accesses[first..].iter().take_while(|access| access.step == step);
-            let read = at_step.find(|access| access.kind.keeps());
-            found = read.filter(|read| found.is_none_or(|found| read.step < found.step)).copied().or(found);
-        }
-        found
+        let step = self.reads_from(accesses, (0, 0), false)?.into_iter().min()?;
+        accesses.iter().find(|access| access.step == step && access.kind.keeps()).copied()
     }
 }
 
