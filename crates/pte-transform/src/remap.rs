@@ -1,6 +1,5 @@
 //! New indices of the parts of a method after an edit removed or moved some. Each edit that removes parts returns a
-//! [`Remap`] for each method: it changes the method, and whoever has names or positions of its parts keeps those that
-//! remain.
+//! [`Remap`] for each method, which updates the method and the lists that are parallel to its parts: names, positions.
 
 use pte_model::program::instruction::FieldMut;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, ValueId};

@@ -122,12 +122,11 @@ fn round<P: PlanMemory>(
     planner: &P,
 ) -> Result<Optimized, P::Error> {
     let search = Search { former: program, options, planner };
-    let before = search.planned(program, false)?;
+    let (before, overwrites) = search.planned(program)?;
     let kept: Vec<Option<String>> = program.plans().iter().map(kept_plan).collect();
     let mut allowed: Vec<bool> = kept.iter().map(Option::is_none).collect();
     let mut best = search.best(&allowed, options.max_growth)?;
     // A method that would need more memory stays as it is.
-    let overwrites = search.overwriting(program);
     let grows = |best: &Candidate, method: usize| {
         best.memory[method] > before[method] || best.overwrites[method] && !overwrites[method]
     };
@@ -142,7 +141,7 @@ fn round<P: PlanMemory>(
         false => Vec::new(),
     };
     let mut methods: Vec<OptimizedMethod> = Vec::with_capacity(before.len());
-    let overwrites_after = search.overwriting(&optimized);
+    let (_, overwrites_after) = search.planned(&optimized)?;
     for (method, (plan, former)) in optimized.plans().iter().zip(program.plans()).enumerate() {
         let mut done = OptimizedMethod {
             name: plan.name.clone().unwrap_or_default(),
@@ -219,10 +218,9 @@ impl<P: PlanMemory> Search<'_, P> {
     fn best(&self, methods: &[bool], max_growth: u64) -> Result<Candidate, P::Error> {
         let (folded, growth) = self.folded(methods, max_growth)?;
         let candidate = |edited: Edited| {
-            let memory = self.planned(&edited.program, self.has(OptimizePass::Memory))?;
-            let overwrites = match self.has(OptimizePass::Memory) {
-                true => vec![false; memory.len()],
-                false => self.overwriting(&edited.program),
+            let (memory, overwrites) = match self.has(OptimizePass::Memory) {
+                true => (self.least(&edited.program)?, vec![false; edited.program.plans().len()]),
+                false => self.planned(&edited.program)?,
             };
             Ok(Candidate { edited, growth, memory, overwrites })
         };
@@ -253,29 +251,26 @@ impl<P: PlanMemory> Search<'_, P> {
         Ok((Edited { program, remaps: done.remaps, changes }, done.growth))
     }
 
-    /// Returns the planned memory of each method in bytes; with `best`, that of the minimal planner if it is less.
-    fn planned(&self, program: &Program, best: bool) -> Result<Vec<u64>, P::Error> {
-        let planned = |program: &Program| -> Result<Vec<u64>, P::Error> {
-            Ok(self.planner.plan(program)?.iter().map(MemoryPlan::total).collect())
+    /// Returns, by method, its planned memory in bytes, and `true` if its plan overwrites results of branches that are
+    /// read later, as plans of the exporter may do.
+    fn planned(&self, program: &Program) -> Result<(Vec<u64>, Vec<bool>), P::Error> {
+        let planned = self.planner.plan(program)?;
+        let operators = MethodOperators::of_program(program);
+        let methods = program.plans().iter().zip(&operators).zip(&planned);
+        let overwrites = |((plan, operators), planned): ((_, &MethodOperators), &MemoryPlan)| {
+            overwrites_moves(plan, operators, &planned.places)
         };
-        let own = planned(program)?;
-        if !best {
-            return Ok(own);
-        }
+        Ok((planned.iter().map(MemoryPlan::total).collect(), methods.map(overwrites).collect()))
+    }
+
+    /// Returns the planned memory of each method in bytes, or that of the minimal planner if it is less.
+    fn least(&self, program: &Program) -> Result<Vec<u64>, P::Error> {
         let mut minimal = Program { blobs: Vec::new(), ..program.clone() };
         for plan in minimal.plans_mut().iter_mut().filter(|plan| kept_plan(plan).is_none()) {
             plan.memory.planner = MemoryPlanner::Minimal;
         }
-        Ok(own.into_iter().zip(planned(&minimal)?).map(|(own, minimal)| own.min(minimal)).collect())
-    }
-
-    /// Returns, by method, `true` if its plan overwrites results of branches that are read later, as plans of the
-    /// exporter may do.
-    fn overwriting(&self, program: &Program) -> Vec<bool> {
-        let Ok(planned) = self.planner.plan(program) else { return vec![false; program.plans().len()] };
-        let operators = MethodOperators::of_program(program);
-        let methods = program.plans().iter().zip(&operators).zip(&planned);
-        methods.map(|((plan, operators), planned)| overwrites_moves(plan, operators, &planned.places)).collect()
+        let [own, minimal] = [self.planner.plan(program)?, self.planner.plan(&minimal)?];
+        Ok(own.iter().zip(&minimal).map(|(own, minimal)| own.total().min(minimal.total())).collect())
     }
 }
 
