@@ -12,7 +12,7 @@ use pte_emit::{
     Assembly, Blob, Model, Options, ScalarType,
     edit::{BoundOptions, InputBound},
 };
-use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::calls::repeatable;
 use pte_generate::programs::program;
 use pte_generate::random::Random;
 
@@ -208,7 +208,7 @@ const BROADCASTS: &str = "aten::index_put_";
 #[ignore = "needs the ExecuTorch wheel"]
 fn random_programs_compute_the_same() {
     let runner = runner::locate();
-    let operators: Vec<_> = operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect();
+    let operators = repeatable();
     let (seed, mut failures, mut executed, mut refused) = (seed("PTE_EMIT_BOUND_SEED", 30), Vec::new(), 0, 0);
     let mut broadcasts = 0;
     for index in 0..PROGRAMS {

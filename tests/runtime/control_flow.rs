@@ -6,15 +6,21 @@
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime control_flow:: -- --ignored
 //! --nocapture`. `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
 
+use std::path::PathBuf;
+
 use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, Operator, OperatorId, Program, TensorData, ValueId,
 };
-use pte_emit::{Assembly, Options, Resolved, check::CheckOptions, edit::OptimizeOptions};
-use pte_generate::calls::{is_repeatable, operators};
-use pte_generate::programs::{KnownOperator, control_flow};
+use pte_emit::{
+    Assembly, Options, Resolved,
+    check::{CheckOptions, RuleId},
+    edit::OptimizeOptions,
+};
+use pte_generate::programs::control_flow;
 use pte_generate::random::Random;
 
 use super::optimize_memory::{answers, script};
+use crate::support::program::in_place_operators;
 use crate::support::{runner, seed};
 
 /// Programs by default.
@@ -23,6 +29,10 @@ const COUNT: u64 = 60;
 const INSTRUCTIONS: [usize; 3] = [16, 30, 60];
 /// Overlaps of each program.
 const OVERLAPS: u64 = 4;
+/// Rules that report memory which a plan of an exporter overwrites.
+const PLAN_RULES: [RuleId; 2] = [RuleId::X_4, RuleId::X_25];
+/// Rules that report memory which overlaps at random.
+const MEMORY_RULES: [RuleId; 5] = [RuleId::X_4, RuleId::X_5, RuleId::X_6, RuleId::X_20, RuleId::X_25];
 /// Offsets are multiples of this.
 const ALIGNMENT: u64 = 64;
 
@@ -89,55 +99,79 @@ fn overlapping(program: &Program, random: &mut Random) -> Option<Resolved> {
     (one != other && (shift > 0 || !is_state)).then_some(resolved)
 }
 
-fn optimized(mut resolved: Resolved) -> Assembly {
+fn optimized(mut resolved: Resolved) -> Resolved {
     resolved.optimize(&OptimizeOptions::default()).unwrap();
-    resolved.to_files(&Options::default()).unwrap()
+    resolved
 }
 
-/// Returns `true` if `check` reports bytes that are overwritten.
-fn is_reported(assembly: &Assembly) -> bool {
+/// A random program, with what it computes if no tensors share memory.
+struct Case {
+    name: String,
+    seed: u64,
+    index: u64,
+    program: Program,
+    runner: PathBuf,
+    script: String,
+    expected: Vec<String>,
+}
+
+impl Case {
+    fn files(&self, resolved: Resolved) -> Assembly {
+        resolved.to_files(&Options::default()).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    }
+
+    fn run(&self, assembly: &Assembly) -> Vec<String> {
+        answers(&self.runner, assembly, &self.script).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+    }
+}
+
+fn count() -> u64 {
+    seed("PTE_EMIT_CONTROL_COUNT", COUNT)
+}
+
+/// Returns the programs that the runtime can execute, with these numbers of instructions in turn.
+fn cases(instructions: &'static [usize]) -> impl Iterator<Item = Case> {
+    let (seed, operators, runner) = (seed("PTE_EMIT_CONTROL_SEED", 1), in_place_operators(), runner::locate());
+    (0..count()).filter_map(move |index| {
+        let instructions = instructions[index as usize % instructions.len()];
+        let program = control_flow(&mut Random::of_item(seed, index), &operators, instructions);
+        let (name, runner, script) = (format!("seed {seed} number {index}"), runner.clone(), script(&program)?);
+        let mut case = Case { name, seed, index, program, runner, script, expected: Vec::new() };
+        case.expected = case.run(&case.files(separate(&case.program)));
+        Some(case)
+    })
+}
+
+/// Returns `true` if `check` reports memory that is overwritten, by one of these rules.
+fn is_reported(assembly: &Assembly, rules: &[RuleId]) -> bool {
     let reports = assembly.check(&CheckOptions::default()).unwrap();
-    let mut findings = reports.iter().flat_map(|report| &report.list).map(ToString::to_string);
-    findings.any(|finding| ["[X-4]", "[X-25]"].iter().any(|rule| finding.contains(rule)))
+    let mut findings = reports.iter().flat_map(|report| &report.list);
+    findings.any(|finding| rules.contains(&finding.rule.id))
 }
 
 /// Offsets that overlap at random: other outputs are a finding of `check` about memory.
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index"]
 fn overlapping_memory_changes_no_output_unless_check_reports_it() {
-    let (first, count) = (seed("PTE_EMIT_CONTROL_SEED", 1), seed("PTE_EMIT_CONTROL_COUNT", COUNT));
-    let in_place =
-        |(name, _): &KnownOperator| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
-    let operators: Vec<KnownOperator> =
-        operators().into_iter().filter(|known| is_repeatable(known.0) && in_place(known)).collect();
-    let runner = runner::locate();
     let (mut silent, mut reported, mut differing) = (0, 0, 0);
-    for index in 0..count {
-        let name = format!("seed {first} number {index}");
-        let program = control_flow(&mut Random::of_item(first, index), &operators, INSTRUCTIONS[index as usize % 2]);
-        let Some(script) = script(&program) else { continue };
-        let files =
-            |resolved: Resolved| resolved.to_files(&Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let run = |assembly: &Assembly| answers(&runner, assembly, &script).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let expected = run(&files(separate(&program)));
+    for case in cases(&INSTRUCTIONS[..2]) {
         for attempt in 0..OVERLAPS {
-            let random = &mut Random::of_item(first ^ index, attempt);
-            let Some(resolved) = overlapping(&program, random) else { continue };
-            let assembly = files(resolved);
-            let reports = assembly.check(&CheckOptions::default()).unwrap();
-            let findings = reports.iter().flat_map(|report| &report.list);
-            let is_reported = findings.into_iter().any(|finding| finding.rule.id.as_str().starts_with("X-"));
-            let is_same = run(&assembly) == expected;
+            let random = &mut Random::of_item(case.seed ^ case.index, attempt);
+            let Some(resolved) = overlapping(&case.program, random) else { continue };
+            let assembly = case.files(resolved);
+            let is_reported = is_reported(&assembly, &MEMORY_RULES);
+            let is_same = case.run(&assembly) == case.expected;
             if !is_same && !is_reported {
                 let folder = std::env::temp_dir().join("control_flow");
                 std::fs::create_dir_all(&folder).unwrap();
                 let bytes = assembly.program_file().unwrap().to_vec().unwrap();
-                std::fs::write(folder.join(format!("{first}_{index}_{attempt}.pte")), bytes).unwrap();
+                std::fs::write(folder.join(format!("{}_{}_{attempt}.pte", case.seed, case.index)), bytes).unwrap();
                 silent += 1;
             }
             (reported, differing) = (reported + u64::from(is_reported), differing + u64::from(!is_same));
         }
     }
+    let count = count();
     println!("{count} programs: {reported} plans reported, {differing} with other outputs, {silent} of them silent");
     assert!(silent == 0 && differing > count / 10, "{silent} silent, {differing} differing");
 }
@@ -145,37 +179,27 @@ fn overlapping_memory_changes_no_output_unless_check_reports_it() {
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index"]
 fn planned_memory_changes_no_output_unless_check_reports_it() {
-    let (first, count) = (seed("PTE_EMIT_CONTROL_SEED", 1), seed("PTE_EMIT_CONTROL_COUNT", COUNT));
-    let in_place =
-        |(name, _): &KnownOperator| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
-    let operators: Vec<KnownOperator> =
-        operators().into_iter().filter(|known| is_repeatable(known.0) && in_place(known)).collect();
-    let runner = runner::locate();
     let (mut executed, mut reported, mut differing) = (0, 0, 0);
-    for index in 0..count {
-        let name = format!("seed {first} number {index}");
-        let program = control_flow(&mut Random::of_item(first, index), &operators, INSTRUCTIONS[index as usize % 3]);
-        let files =
-            |resolved: Resolved| resolved.to_files(&Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let Some(script) = script(&program) else { continue };
-        let run = |assembly: &Assembly| answers(&runner, assembly, &script).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let expected = run(&files(separate(&program)));
+    for case in cases(&INSTRUCTIONS) {
+        let Case { name, program, expected, .. } = &case;
+        let is_reported = |assembly: &Assembly| is_reported(assembly, &PLAN_RULES);
         executed += u64::from(expected.iter().any(|answer| answer == "execute ok"));
-        let minimal = files(planned(&program, MemoryPlanner::Minimal));
+        let minimal = case.files(planned(program, MemoryPlanner::Minimal));
         assert!(!is_reported(&minimal), "{name}");
-        assert!(run(&minimal) == expected, "{name}: minimal");
+        assert!(case.run(&minimal) == *expected, "{name}: minimal");
         for planner in [MemoryPlanner::Greedy, MemoryPlanner::GreedyNoOverlap, MemoryPlanner::Naive] {
-            let assembly = files(planned(&program, planner));
-            let (is_reported, is_same) = (is_reported(&assembly), run(&assembly) == expected);
+            let assembly = case.files(planned(program, planner));
+            let (is_reported, is_same) = (is_reported(&assembly), case.run(&assembly) == *expected);
             assert!(is_same || is_reported && planner != MemoryPlanner::Naive, "{name}: {planner:?}");
             (reported, differing) = (reported + u64::from(is_reported), differing + u64::from(!is_same));
         }
         for planner in [MemoryPlanner::Greedy, MemoryPlanner::Minimal] {
-            let optimized = optimized(planned(&program, planner));
+            let optimized = case.files(optimized(planned(program, planner)));
             assert!(!is_reported(&optimized), "{name}: optimized, {planner:?}");
-            assert!(run(&optimized) == expected, "{name}: optimized, {planner:?}");
+            assert!(case.run(&optimized) == *expected, "{name}: optimized, {planner:?}");
         }
     }
+    let count = count();
     println!("{executed} of {count} programs executed; {reported} plans reported, {differing} with other outputs");
     assert!(executed * 10 >= count * 8, "{executed} of {count}");
     // Otherwise, the programs do not have what this tests.

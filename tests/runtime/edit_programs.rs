@@ -19,12 +19,13 @@ use pte_emit::{
     edit::{MergeOptions, MethodRename, OptimizeOptions, StripKind},
     plan::LayoutConfig,
 };
-use pte_generate::calls::{is_repeatable, operators};
-use pte_generate::programs::{KnownOperator, control_flow, program};
+use pte_generate::calls::repeatable;
+use pte_generate::programs::{control_flow, program};
 use pte_generate::random::Random;
 use pte_model::data::Blob;
 
 use super::optimize_memory::{answers as outputs, script};
+use crate::support::program::in_place_operators;
 use crate::support::{files as written, root, runner, seed};
 
 /// Programs that are merged at once.
@@ -128,7 +129,7 @@ fn compare(runner: &Path, programs: &[Vec<u8>], label: &str, compared: &mut Comp
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime edit_programs:: -- --ignored`"]
 fn edited_methods_have_the_same_outputs() {
     let runner = runner::locate();
-    let operators: Vec<KnownOperator> = operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect();
+    let operators = repeatable();
     let count = std::env::var("PTE_EMIT_EDIT_PROGRAMS").map_or(90, |count| count.parse().expect("a number"));
     let mut compared = Compared::default();
     for first in (0..count).step_by(GROUP) {
@@ -205,9 +206,7 @@ fn edited(model: &Model, folder: &Path) -> Vec<(&'static str, Assembly)> {
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime edit_programs:: -- --ignored`"]
 fn edits_keep_the_outputs_of_several_executions() {
     let (first, count) = (seed("PTE_EMIT_EDITS_SEED", 1), seed("PTE_EMIT_EDITS_COUNT", 60));
-    let in_place = |name| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
-    let mut operators: Vec<KnownOperator> = operators();
-    operators.retain(|(name, _)| is_repeatable(name) && in_place(name));
+    let operators = in_place_operators();
     let (runner, next, executed, compared) =
         (runner::locate(), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let work = || {

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use pretty_assertions::assert_eq;
 use pte_check::CheckOptions;
 use pte_emit::{LargeData, Model, Options, PrintOptions};
-use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::calls::repeatable;
 use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;
 use pte_model::data::Origin;
@@ -34,10 +34,6 @@ fn file(seed: u64, index: u64, operators: &[KnownOperator], instructions: usize)
     let program = program(&mut Random::of_item(seed, index), operators, instructions);
     let files = crate::support::program::files(&program).unwrap_or_else(|error| panic!("{seed} {index}: {error}"));
     files.program_file().unwrap().to_vec().unwrap()
-}
-
-fn repeatable() -> Vec<KnownOperator> {
-    operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect()
 }
 
 /// Fails if `check` finds an error in a file.

@@ -16,11 +16,12 @@ use pte_emit::{
     check::CheckOptions,
     edit::{MethodMemory, MinimizeOptions, OptimizeOptions},
 };
-use pte_generate::calls::{is_repeatable, operators};
-use pte_generate::programs::{KnownOperator, program};
+use pte_generate::calls::repeatable;
+use pte_generate::programs::program;
 use pte_generate::random::Random;
 use pte_model::format::ScalarType;
 
+use crate::support::program::in_place_operators;
 use crate::support::runner::{self, Mode};
 use crate::support::{files, seed};
 
@@ -249,10 +250,7 @@ fn files_of(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 #[ignore = "downloads the ExecuTorch runtime from a package index"]
 fn generated_programs_have_the_same_outputs() {
     let (first, count) = (seed("PTE_EMIT_MEMORY_SEED", 5), seed("PTE_EMIT_MEMORY_COUNT", COUNT));
-    let all: Vec<KnownOperator> = operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect();
-    let in_place =
-        |(name, _): &KnownOperator| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
-    let often: Vec<KnownOperator> = all.iter().filter(|known| in_place(known)).cloned().collect();
+    let (all, often) = (repeatable(), in_place_operators());
     let mut table = Table::default();
     let mut executed = 0;
     for index in 0..count {

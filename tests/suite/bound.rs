@@ -9,7 +9,7 @@ use pte_emit::{
     Assembly, Model, Options,
     edit::{BoundOptions, InputBound},
 };
-use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::calls::repeatable;
 use pte_generate::programs::program;
 use pte_generate::random::Random;
 
@@ -88,7 +88,7 @@ fn the_command_writes_nothing_after_an_error() {
 /// The planner of a program with larger bounds may be a worse one for smaller bounds.
 #[test]
 fn a_lower_bound_never_needs_more_memory() {
-    let operators: Vec<_> = operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect();
+    let operators = repeatable();
     let mut bounded = 0;
     for index in (1208..1408).chain(0..200) {
         let mut random = Random::of_item(30, index);

@@ -11,10 +11,11 @@ use pte_emit::{
     edit::{MergeOptions, Merged, MethodRename, Optimization, OptimizeOptions, StripKind},
     plan::LayoutConfig,
 };
-use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::calls::repeatable;
 use pte_generate::programs::{KnownOperator, control_flow, program};
 use pte_generate::random::Random;
 
+use crate::support::program::in_place_operators;
 use crate::support::{mutation, root};
 
 /// Bytes of the `.pte` of an edited program.
@@ -122,10 +123,6 @@ fn only_meaning() -> DiffOptions {
     let mut options = DiffOptions::default();
     options.only = Some(DiffArea::Meaning);
     options
-}
-
-fn repeatable() -> Vec<KnownOperator> {
-    operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect()
 }
 
 fn generated(seed: u64, index: u64, operators: &[KnownOperator]) -> Vec<u8> {
@@ -321,10 +318,7 @@ fn optimized(content: &[u8]) -> Option<(Vec<u8>, Optimization)> {
 
 #[test]
 fn optimizing_twice_changes_nothing() {
-    let (known, in_place) = (repeatable(), |(name, _): &KnownOperator| {
-        !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty())
-    });
-    let few: Vec<KnownOperator> = repeatable().into_iter().filter(in_place).collect();
+    let (known, few) = (repeatable(), in_place_operators());
     let random = (0..150).map(|index| (format!("random {index}"), generated(23, index, &known)));
     let control = (0..60).map(|index| {
         let program = control_flow(&mut Random::of_item(24, index), &few, [16, 30][index as usize % 2]);

@@ -2,6 +2,15 @@
 
 use pte_emit::program::Program;
 use pte_emit::{Assembly, Error, Options, Resolved, plan::LayoutConfig};
+use pte_generate::calls::repeatable;
+use pte_generate::programs::KnownOperator;
+
+/// Returns the repeatable operators with an in-place form, whose results may share the memory of an argument.
+pub fn in_place_operators() -> Vec<KnownOperator> {
+    let in_place =
+        |(name, _): &KnownOperator| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
+    repeatable().into_iter().filter(in_place).collect()
+}
 
 /// Emits a program with these layout options.
 pub fn write(program: &Program, layout: &LayoutConfig) -> Vec<u8> {

@@ -18,6 +18,15 @@ pub fn operators() -> Vec<(&'static str, Signature)> {
     registered.map(|operator| (operator.name, operator.signature.clone())).collect()
 }
 
+/// Returns the operators that a runtime executes on the CPU, with the same results for the same arguments.
+pub fn repeatable() -> Vec<(&'static str, Signature)> {
+    let is_repeatable = |(name, _): &(&'static str, Signature)| {
+        let facts = pte_operators::facts(name);
+        facts.on_device.is_none() && !facts.is_undetermined
+    };
+    operators().into_iter().filter(is_repeatable).collect()
+}
+
 /// Returns a call that the rule of the operator accepts. `None` if no arguments were found.
 pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> Option<GeneratedCall> {
     for _ in 0..ATTEMPTS {
@@ -47,12 +56,6 @@ pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> 
     let results = results(name, signature, &args).unwrap_or_default();
     let results = if results.is_empty() { guessed(signature, &args) } else { results };
     complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
-}
-
-/// Returns true for an operator that a runtime executes on the CPU, with the same results for the same arguments.
-pub fn is_repeatable(name: &str) -> bool {
-    let facts = pte_operators::facts(name);
-    facts.on_device.is_none() && !facts.is_undetermined
 }
 
 /// Returns results like the first tensor, for a call that the rule does not accept.

@@ -1,6 +1,6 @@
 //! The programs of a seed, each by its number.
 
-use super::calls::{self, is_repeatable};
+use super::calls;
 use super::lower::{self, BoundaryMemory};
 use super::programs::{self, KnownOperator};
 use super::random::Random;
@@ -32,9 +32,7 @@ impl ProgramGenerator {
     /// Generator of valid programs over the operators that the default runtime executes on the CPU, with the same
     /// results in every run. Methods have about as many instructions as `instructions`.
     pub fn valid(seed: u64, instructions: usize) -> ProgramGenerator {
-        let mut operators = calls::operators();
-        operators.retain(|(name, _)| is_repeatable(name));
-        ProgramGenerator { seed, instructions: Some(instructions), operators }
+        ProgramGenerator { seed, instructions: Some(instructions), operators: calls::repeatable() }
     }
 
     /// Generator of programs of one call each of the operators of the default runtime. Most violate requirements of the
