@@ -1,10 +1,6 @@
 //! Times of each stage from YAML to bytes and back, with ratios to a baseline of the same run: parsing the same YAML
 //! into the same tree, or copying the same bytes. docs/performance.md has the figures. There are no thresholds.
 
-/// Writes files as the command does.
-#[path = "../src/cli/atomic.rs"]
-#[allow(dead_code, unused_imports, reason = "the command uses more, and tests it")]
-mod atomic;
 mod input;
 mod verifier;
 
@@ -14,10 +10,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use atomic::AtomicFiles;
 use input::{Case, Results, chain, events, interleaved, json, print, yaml};
+use pte_emit::cli::atomic::AtomicFiles;
 use pte_emit::program::Program;
-use pte_emit::{Assembly, LargeData, Model, Options as AssembleOptions, PrintOptions, Resolved};
+use pte_emit::{AssembleOptions, Assembly, LargeData, Model, PrintOptions, Resolved};
 use pte_inspect::annotate;
 use pte_model::data::{Blob, Origin};
 use pte_model::format::Format;
@@ -161,15 +157,10 @@ fn weights(count: usize, rounds: usize) {
     let assembled = |overrides: &AssembleOptions| {
         Model::from_yaml("bench", &text, folder).assemble(overrides).unwrap_or_else(|error| panic!("{error}"))
     };
-    let split = {
-        let mut options = AssembleOptions::default();
-        options.external_data = true;
-        options
-    };
+    let split = { AssembleOptions::default().external_data(true) };
     write(&assembled(&AssembleOptions::default()), &folder.join("model"));
     let model = folder.join("model/out.pte");
-    let mut options = PrintOptions::default();
-    (options.large_data, options.file) = (LargeData::Refer, "out.pte".to_owned());
+    let options = PrintOptions::default().large_data(LargeData::Refer).file("out.pte".to_owned());
     let mut cases: Vec<Case<'_>> = vec![
         (
             "copy, in blocks of 1 MiB (baseline)",

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use input::{Case, interleaved, json, print, yaml};
-use pte_emit::{Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Model};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;

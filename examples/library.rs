@@ -4,13 +4,13 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use pte_emit::{Error, MethodBuilder, Options, Resolved, ScalarType};
+use pte_emit::{AssembleOptions, Error, MethodBuilder, Resolved, ScalarType};
 
 const FLOAT: ScalarType = ScalarType::FLOAT;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from).unwrap_or_default();
-    let files = linear()?.to_files(&Options::default())?;
+    let files = linear()?.to_files(&AssembleOptions::default())?;
     files.program_file().expect("a program").write(&mut File::create(folder.join("linear.pte"))?)?;
     Ok(())
 }

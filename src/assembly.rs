@@ -37,11 +37,10 @@ use pte_transform::prune::PrunedParts;
 /// A program with the metadata of its files; data are read when the files are written.
 ///
 /// ```
-/// use pte_emit::{Model, Options};
+/// use pte_emit::{AssembleOptions, Model};
 ///
 /// let source = Model::open("examples/linear.yaml")?;
-/// let mut options = Options::default();
-/// options.external_data = true;
+/// let options = AssembleOptions::default().external_data(true);
 /// let assembly = source.assemble(&options)?;
 /// assert!(assembly.warnings.diagnostics.is_empty());
 /// assert_eq!(assembly.program().plans().len(), 1);
@@ -376,17 +375,16 @@ impl Assembly {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
-    /// Returns what [`Options::prune`](crate::Options::prune) removed from each method; empty unless the program was
-    /// pruned.
+    /// Returns what [`AssembleOptions::prune`](crate::AssembleOptions::prune) removed from each method; empty unless
+    /// the program was pruned.
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::edit::PrunedParts;
     ///
     /// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x],
     ///   instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
-    /// let mut options = Options::default();
-    /// options.prune = true;
+    /// let options = AssembleOptions::default().prune(true);
     /// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
     /// let removed: &PrunedParts = &assembly.pruned()[0];
     /// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
@@ -400,7 +398,7 @@ impl Assembly {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::edit::{ReplacedCalls, WrittenFor};
     /// use pte_emit::release::Release;
     ///
@@ -412,8 +410,7 @@ impl Assembly {
     ///     outputs: [y]
     ///     instructions: [{kernel: dim_order_ops::_clone_dim_order.out, args: [x, false, null], out: y}]
     /// ";
-    /// let mut options = Options::default();
-    /// options.for_runtime = Some(Arc::new(Release::find("0.7").unwrap().clone()));
+    /// let options = AssembleOptions::default().for_runtime(Arc::new(Release::find("0.7").unwrap().clone()));
     /// let assembly = Model::from_yaml("clone.yaml", yaml, ".").assemble(&options)?;
     /// assert_eq!(assembly.program().plans()[0].operators.as_ref().unwrap()[0].name.as_deref(), Some("aten::clone"));
     /// let written: &WrittenFor = assembly.written_for().unwrap();

@@ -45,6 +45,14 @@ mod layout;
 mod overrides;
 mod printer;
 
+/// The command line, which the binary and the Python package run. It uses the public API only.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
+// The command line names the API as every other user does.
+#[cfg(feature = "cli")]
+extern crate self as pte_emit;
+
 #[cfg(test)]
 mod tests;
 
@@ -57,7 +65,7 @@ pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use emitter::{ByteSink, OutputSink};
 pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use facade::model::{Documents, Model};
-pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
+pub use pipeline::{AssembleOptions, DEFAULT_MAX_SIZE, Document, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, Reproduction};
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};

@@ -1,8 +1,5 @@
-//! Command line `pte-emit`, which the Python package has, too. It uses the public API of the library only; what does
-//! not concern arguments, files and terminals is there.
-
-mod cli;
+//! Binary `pte-emit`: the command line of the library, `pte_emit::cli`.
 
 fn main() -> std::process::ExitCode {
-    cli::main(std::env::args_os().collect()).into()
+    pte_emit::cli::main(std::env::args_os().collect()).into()
 }

@@ -39,53 +39,54 @@ use pte_transform::prune::{OverwrittenResult, PrunedParts};
 use pte_transform::remap::Remap;
 use pte_yaml::tree::NodeId;
 
-/// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
+/// Default of [`AssembleOptions::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 
-/// Options of assembling, for [`Model::assemble`](crate::Model::assemble),
-/// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
-///
-/// ```
-/// use pte_emit::Options;
-/// use pte_emit::edit::Pattern;
-/// use pte_emit::plan::{Alignment, Storage};
-///
-/// let mut options = Options::default();
-/// options.external_data = true;
-/// options.external = vec!["encoder.ptd=encoder.*".parse().unwrap()];
-/// options.internal = vec![Pattern::new("head.*")];
-/// options.max_size = Some(pte_emit::DEFAULT_MAX_SIZE / 2);
-/// options.layout.segment_alignment = Some(Alignment::Page);
-/// options.layout.constants = Some(Storage::Inline);
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Options {
-    /// Layout options, which override those of the source.
-    pub layout: LayoutOptions,
-    /// Store all constants in a `.ptd`, and the named data that delegates refer to.
-    pub external_data: bool,
-    /// Store constants and named data with these names in these `.ptd` files. Of several rules that match, the first
-    /// one applies.
-    pub external: Vec<ExternalRule>,
-    /// Store the data of the files in [`Options::with`] in the program.
-    pub internal_data: bool,
-    /// Store the data of these keys in the program. The other data of [`Options::with`] stay external.
-    pub internal: Vec<Pattern>,
-    /// `.ptd` files with data that the program refers to.
-    pub with: Vec<PathBuf>,
-    /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is
-    /// [`DEFAULT_MAX_SIZE`].
-    pub max_size: Option<u64>,
-    /// Split the `.ptd` without a tag into several files.
-    pub shards: Option<Shards>,
-    /// Release of ExecuTorch that the files are written for; it replaces the one of the source.
-    pub for_runtime: Option<Arc<Release>>,
-    /// Remove what has no effect: calls of known operators with unused results, and unreferenced values, operators and
-    /// delegates with their data. The remaining ones are renumbered; this also closes gaps between indices that the
-    /// source requests. `named_data` and state with a name are kept. Without this option, unused values are reported as
-    /// warnings.
-    pub prune: bool,
+pte_model::options! {
+    /// Options of assembling, for [`Model::assemble`](crate::Model::assemble),
+    /// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
+    ///
+    /// ```
+    /// use pte_emit::AssembleOptions;
+    /// use pte_emit::edit::Pattern;
+    /// use pte_emit::plan::{Alignment, Storage};
+    ///
+    /// let mut options = AssembleOptions::default()
+    ///     .external_data(true)
+    ///     .external(vec!["encoder.ptd=encoder.*".parse().unwrap()])
+    ///     .internal(vec![Pattern::new("head.*")])
+    ///     .max_size(pte_emit::DEFAULT_MAX_SIZE / 2);
+    /// options.layout.segment_alignment = Some(Alignment::Page);
+    /// options.layout.constants = Some(Storage::Inline);
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct AssembleOptions {
+        /// Layout options, which override those of the source.
+        pub layout: LayoutOptions,
+        /// Store all constants in a `.ptd`, and the named data that delegates refer to.
+        pub external_data: bool,
+        /// Store constants and named data with these names in these `.ptd` files. Of several rules that match, the
+        /// first one applies.
+        pub external: Vec<ExternalRule>,
+        /// Store the data of the files in [`AssembleOptions::with`] in the program.
+        pub internal_data: bool,
+        /// Store the data of these keys in the program. The other data of [`AssembleOptions::with`] stay external.
+        pub internal: Vec<Pattern>,
+        /// `.ptd` files with data that the program refers to.
+        pub with: Vec<PathBuf>,
+        /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is
+        /// [`DEFAULT_MAX_SIZE`].
+        pub max_size: Option<u64>,
+        /// Split the `.ptd` without a tag into several files.
+        pub shards: Option<Shards>,
+        /// Release of ExecuTorch that the files are written for; it replaces the one of the source.
+        pub for_runtime: Option<Arc<Release>>,
+        /// Remove what has no effect: calls of known operators with unused results, and unreferenced values, operators
+        /// and delegates with their data. The remaining ones are renumbered; this also closes gaps between indices that
+        /// the source requests. `named_data` and state with a name are kept. Without this option, unused values are
+        /// reported as warnings.
+        pub prune: bool,
+    }
 }
 
 self_cell::self_cell!(
@@ -114,13 +115,13 @@ impl fmt::Debug for Document {
 ///
 /// ```
 /// use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
-/// use pte_emit::{Model, Options};
+/// use pte_emit::{AssembleOptions, Model};
 ///
 /// let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
 /// let mut resolved = source.parse()?.resolve()?;
 /// let case = TestCase::new(Vec::new(), Some(vec![TestData::Int(7)]));
 /// resolved.tests.push(MethodTests::new("seven", vec![case]));
-/// let assembly = resolved.plan(&Options::default())?.emit()?;
+/// let assembly = resolved.plan(&AssembleOptions::default())?.emit()?;
 /// assert_eq!(assembly.tests[0].cases.len(), 1);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
@@ -313,9 +314,9 @@ impl Resolved {
     /// as deduplication needs them.
     ///
     /// # Errors
-    /// The data exceed [`Options::max_size`], cannot be read, or are missing in the files of [`Options::with`]. Memory
-    /// plans contradict each other. An offset does not fit its field.
-    pub fn plan(self, options: &Options) -> Result<Planned, Error> {
+    /// The data exceed [`AssembleOptions::max_size`], cannot be read, or are missing in the files of
+    /// [`AssembleOptions::with`]. Memory plans contradict each other. An offset does not fit its field.
+    pub fn plan(self, options: &AssembleOptions) -> Result<Planned, Error> {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
         let runtime = options.for_runtime.clone().or_else(|| resolved.runtime.clone());
@@ -571,7 +572,7 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
 }
 
 /// Moves data of `.ptd` files into the program.
-fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
+fn move_inside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result<()> {
     let has_own_data = resolved.program.blobs.iter().any(|blob| !blob.is_empty());
     let has_alignment = has_own_data || resolved.origins.has_positions() || options.layout.segment_alignment.is_some();
     let Resolved { program, messages, layout, .. } = resolved;
@@ -600,7 +601,7 @@ fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
 }
 
 /// Moves data to `.ptd` files. Returns for each blob the first one with the same bytes.
-fn move_outside(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
+fn move_outside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result<Vec<BlobId>> {
     let Resolved { program, origins, messages, .. } = resolved;
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
     let outside = ExternalRequest { rules: options.external.clone(), rest: options.external_data };

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::cli::destination::Destination;
-use crate::cli::exit::Failure;
-use crate::cli::outputs::{self, Outputs, Replaced};
 use crate::error::{diagnostics, failed};
 use crate::model::prepared;
 use crate::options::options;
 use crate::program::read_only;
 use crate::run::{Abandoned, attempt, run};
+use pte_emit::cli::destination::Destination;
+use pte_emit::cli::exit::Failure;
+use pte_emit::cli::outputs::{self, Outputs, Replaced};
 
 /// The files of an assembled source. `pte_emit.assemble` and `Model.assemble` create it.
 #[pyclass(frozen, module = "pte_emit")]

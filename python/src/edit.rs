@@ -50,8 +50,7 @@ pub fn optimize<'py>(
     passes: Option<Vec<String>>,
     max_growth: u64,
 ) -> PyResult<Changed<'py>> {
-    let mut options = OptimizeOptions::default();
-    options.max_growth = max_growth;
+    let mut options = OptimizeOptions::default().max_growth(max_growth);
     if let Some(words) = passes {
         let known = OptimizePass::ALL.map(|pass| (pass.word(), pass));
         options.passes = words.iter().map(|word| choice("passes", word, &known)).collect::<PyResult<_>>()?;
@@ -106,8 +105,7 @@ pub fn merge<'py>(
     share_state: bool,
     with_files: Vec<PathBuf>,
 ) -> PyResult<Changed<'py>> {
-    let mut options = MergeOptions::default();
-    options.share_state = share_state;
+    let mut options = MergeOptions::default().share_state(share_state);
     if let Some(renames) = renames {
         match renames.cast::<PyDict>() {
             Ok(map) => add_renames(&mut options, None, map)?,
@@ -165,15 +163,13 @@ pub fn embed(
     facts: bool,
 ) -> PyResult<BTreeMap<String, String>> {
     let styles: Vec<(&str, &'static EmbedStyle)> = EmbedStyle::ALL.iter().map(|style| (style.name, style)).collect();
-    let mut options = EmbedOptions::default();
-    options.style = choice("style", style, &styles)?;
+    let mut options = EmbedOptions::default().style(choice("style", style, &styles)?);
     let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     options.section = section.map(|text| Section::new(text).map_err(|error| invalid(&error))).transpose()?;
     let symbol = symbol.map(|text| Symbol::new(text).map_err(|error| invalid(&error))).transpose()?;
     let model = model.0.clone();
     attempt(py, move |_| {
-        let mut wanted = EmbeddedFileOptions::default();
-        wanted.facts = facts;
+        let wanted = EmbeddedFileOptions::default().facts(facts);
         let mut files = model.embedded_files(&wanted)?;
         let own = symbol.or_else(|| options.style.symbol.filter(|_| files.len() == 1).map(Symbol::from_name));
         if let (Some(symbol), Some(file)) = (own, files.first_mut()) {

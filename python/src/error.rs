@@ -6,7 +6,7 @@ use pte_emit::{Code, Error, Report, Severity};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::cli::exit::Failure;
+use pte_emit::cli::exit::Failure;
 
 /// Returns the exception for an error of the library: `pte_emit.FileError` if a file cannot be read or written, else
 /// `pte_emit.Error`.

@@ -3,9 +3,6 @@
 //! A result of the library becomes JSON, which `pte_emit.results` turns into typed objects; docs/*.schema.json describe
 //! both.
 
-#[path = "../../src/cli/mod.rs"]
-mod cli;
-
 mod assembly;
 mod buffer;
 mod builder;
@@ -48,7 +45,7 @@ mod _pte_emit {
     /// Runs the command `pte-emit` with the arguments of a process; returns its exit status.
     #[pyfunction]
     fn main(py: Python<'_>, arguments: Vec<super::OsString>) -> u8 {
-        py.detach(|| super::cli::main(arguments))
+        py.detach(|| pte_emit::cli::main(arguments))
     }
 
     #[pymodule_init]

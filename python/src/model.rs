@@ -23,11 +23,11 @@ use serde::Serialize;
 
 use crate::assembly::Assembly;
 use crate::buffer::Bytes;
-use crate::cli::findings::{self, FileFindings, FindingsFormat, Level};
 use crate::error::{diagnostics, raised, requested};
 use crate::options::{choice, options};
 use crate::program::Program;
 use crate::run::attempt;
+use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
 
 /// An opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. `pte_emit.open` creates it.
 #[pyclass(frozen, module = "pte_emit")]
@@ -202,8 +202,7 @@ impl Model {
         data: bool,
         runtime: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = CheckOptions::default();
-        (options.profile, options.data) = (choice("profile", profile, PROFILES)?, data);
+        let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data);
         if let Some(text) = runtime {
             let release = Release::find(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
             options.runtime = Some(Arc::new(release.clone()));
@@ -221,8 +220,7 @@ impl Model {
     /// that are stored twice. YAML with external data assembles to several files: `file` is the index of one.
     #[pyo3(signature = (*, data=false, file=0))]
     fn inspect<'py>(&self, py: Python<'py>, data: bool, file: usize) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = InspectOptions::default();
-        options.data = data;
+        let options = InspectOptions::default().data(data);
         self.ask(py, "Inspection", move |model| nth(model.inspect(&options)?, file))
     }
 
@@ -238,8 +236,7 @@ impl Model {
         external: bool,
         with_files: Vec<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = MemoryOptions::default();
-        (options.abi, options.external, options.with) = (choice("abi", abi, ABIS)?, external, with_files);
+        let options = MemoryOptions::default().abi(choice("abi", abi, ABIS)?).external(external).with(with_files);
         self.ask(py, "ProgramMemory", move |model| Ok(json(&model.memory(&options)?)))
     }
 
@@ -268,9 +265,9 @@ impl Model {
         data: &str,
         only: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = DiffOptions::default();
-        options.data = choice("data", data, DATA)?;
-        options.only = only.map(|name| choice("only", name, &areas())).transpose()?;
+        let options = DiffOptions::default()
+            .data(choice("data", data, DATA)?)
+            .only(only.map(|name| choice("only", name, &areas())).transpose()?);
         let newer = newer.0.clone();
         self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer, &options)?)))
     }
@@ -287,8 +284,8 @@ impl Model {
         format: &str,
         data_statistics: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = ReportOptions::default();
-        (options.format, options.data_statistics) = (choice("format", format, FORMATS)?, data_statistics);
+        let options =
+            ReportOptions::default().format(choice("format", format, FORMATS)?).data_statistics(data_statistics);
         let (model, before) = (self.0.clone(), before.map(|before| before.0.clone()));
         let text = attempt(py, move |_| model.report(before.as_ref(), &options))?;
         py.import("pte_emit._typed")?.call_method1("Report", (text, format))
@@ -302,8 +299,7 @@ impl Model {
         if let Some(text) = self.0.text() {
             return Ok(text.to_owned());
         }
-        let mut options = PrintOptions::default();
-        options.explicit = explicit;
+        let mut options = PrintOptions::default().explicit(explicit);
         let path = Path::new(self.0.name());
         if !inline && path.is_file() {
             (options.large_data, options.file) = (LargeData::Refer, self.0.name().to_owned());

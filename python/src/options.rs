@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use pte_emit::{Options, edit::Pattern, plan::LAYOUT_OPTIONS};
+use pte_emit::{AssembleOptions, edit::Pattern, plan::LAYOUT_OPTIONS};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -15,8 +15,8 @@ const OTHERS: [&str; 5] = ["external_data", "internal_data", "max_size", "prune"
 ///
 /// # Errors
 /// `TypeError` for an unknown name, `ValueError` for a value that its option does not take.
-pub fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let mut options = Options::default();
+pub fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<AssembleOptions> {
+    let mut options = AssembleOptions::default();
     for (name, value) in arguments.into_iter().flatten() {
         let name: String = name.extract()?;
         if value.is_none() {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pte_emit::program::test_cases::MethodTests;
 use pte_emit::program::{ExecutionPlan, Program as Content};
-use pte_emit::{MethodBuilder as Builder, Options, Resolved, plan::LayoutConfig};
+use pte_emit::{AssembleOptions, MethodBuilder as Builder, Resolved, plan::LayoutConfig};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
@@ -54,7 +54,7 @@ impl State {
         plans.into_iter().nth(method).ok_or_else(|| gone("method"))
     }
 
-    fn assembly(self, options: &Options) -> Result<pte_emit::Assembly, pte_emit::Error> {
+    fn assembly(self, options: &AssembleOptions) -> Result<pte_emit::Assembly, pte_emit::Error> {
         let mut resolved = Resolved::from(self.content);
         (resolved.tests, resolved.name, resolved.layout) = (self.tests, self.name, self.layout);
         resolved.to_files(options)
@@ -227,7 +227,7 @@ impl Program {
     fn model(&self, py: Python<'_>) -> PyResult<Model> {
         let state = self.lock().clone();
         let name = state.name.clone().unwrap_or_else(|| "<program>".to_owned());
-        let bytes = attempt(py, move |_| program_bytes(state, &Options::default()))?;
+        let bytes = attempt(py, move |_| program_bytes(state, &AssembleOptions::default()))?;
         Ok(Model(pte_emit::Model::from_binary(name, bytes)))
     }
 
@@ -239,7 +239,7 @@ impl Program {
 }
 
 /// Assembles a program into the bytes of a `.pte`.
-fn program_bytes(state: State, options: &Options) -> Result<Vec<u8>, pte_emit::Error> {
+fn program_bytes(state: State, options: &AssembleOptions) -> Result<Vec<u8>, pte_emit::Error> {
     let assembly = state.assembly(options)?;
     let file = assembly.program_file().ok_or_else(|| requested("the program has no methods: write a .ptd"))?;
     file.to_vec().map_err(|error| pte_emit::Error::io("", "", &error))

@@ -49,9 +49,11 @@ pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Fa
         PartName::Segments => AnnotatePart::Segments,
     });
     let colours = io::colours(color, &std::io::stdout());
-    let mut options = AnnotateOptions::default();
-    options.range.clone_from(&arguments.range);
-    (options.only, options.json, options.colours) = (only, arguments.format.is_json(), colours);
+    let options = AnnotateOptions::default()
+        .range(arguments.range.clone())
+        .only(only)
+        .json(arguments.format.is_json())
+        .colours(colours);
     let mut failed = None;
     let written = stdout::write(source.name(), |out| {
         source.annotate(&options, out).map_err(|error| {

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use pte_emit::program::{Memory, TensorData};
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
-    Assembly, Code, DEFAULT_MAX_SIZE, Error, Model, Options, SourceNames,
+    AssembleOptions, Assembly, Code, DEFAULT_MAX_SIZE, Error, Model, SourceNames,
     check::{CheckOptions, RuleSeverity},
     edit::Pattern,
     plan::{LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Shards},
@@ -461,7 +461,7 @@ impl AssembleArguments {
     }
 
     /// Options of assembling an input called `name`.
-    fn options(&self, name: &OsStr) -> Options {
+    fn options(&self, name: &OsStr) -> AssembleOptions {
         let mut options = self.sources.options();
         options.layout = self.layout.0.clone();
         options.external_data = self.data_file().is_some();

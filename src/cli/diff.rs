@@ -126,8 +126,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     // Those of one side first: the first file with a key counts.
     let with =
         [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
-    let mut options = DiffOptions::default();
-    (options.data, options.only, options.with) = (data, only, with);
+    let options = DiffOptions::default().data(data).only(only).with(with);
     let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());

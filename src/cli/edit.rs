@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pte_emit::{
-    Assembly, Code, Error, Model, Options, Report, Resolved, SourceNames,
+    AssembleOptions, Assembly, Code, Error, Model, Report, Resolved, SourceNames,
     check::{CheckOptions, RuleId, RuleSeverity},
 };
 
@@ -70,7 +70,7 @@ impl EditArguments {
     ///
     /// # Errors
     /// An unknown release.
-    pub fn options(&self) -> Result<Options, Failure> {
+    pub fn options(&self) -> Result<AssembleOptions, Failure> {
         let mut options = self.sources.options();
         options.for_runtime = self.for_runtime.release()?;
         Ok(options)
@@ -84,7 +84,7 @@ impl EditArguments {
     pub fn write(
         &self,
         resolved: Resolved,
-        options: &Options,
+        options: &AssembleOptions,
         inputs: &[&Path],
         done: &str,
         messages: &Messages,

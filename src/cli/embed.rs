@@ -109,8 +109,7 @@ pub fn run(arguments: &EmbedArguments, messages: &Messages) -> Result<Exit, Fail
     let stem = arguments.output.with_extension("");
     let name = stem.file_name().unwrap_or_default().to_str();
     let name = name.ok_or_else(|| Failure::Usage(format!("output {} has no name in UTF-8", stem.display())))?;
-    let mut options = EmbedOptions::default();
-    (options.style, options.section) = (arguments.style, arguments.section.clone());
+    let options = EmbedOptions::default().style(arguments.style).section(arguments.section.clone());
     let embedding = Embedding::new(name, files, options).map_err(|error| Failure::Usage(error.to_string()))?;
     let targets = targets(&embedding, &paths, form, &stem)?;
     check_targets(&targets, &dependencies)?;
@@ -219,9 +218,7 @@ impl EmbedArguments {
 
     /// Returns the files of an input; `external`: a program is loaded with `.ptd` files.
     fn files(&self, model: &Model, external: bool) -> Result<Vec<EmbeddedFile>, Error> {
-        let mut options = EmbeddedFileOptions::default();
-        options.facts = self.facts;
-        options.external = external;
+        let options = EmbeddedFileOptions::default().facts(self.facts).external(external);
         model.embedded_files(&options)
     }
 

@@ -77,12 +77,12 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
     // Dropped at the end: without a file in it, it is removed.
     let _created =
         NewFolder::create(folder).map_err(|error| Failure::writing(&folder.display().to_string(), &error))?;
-    let mut options = FirmwareOptions::new(arguments.platform);
-    options.methods.clone_from(&arguments.method);
-    options.symbol = arguments.symbol.first().cloned();
-    options.section.clone_from(&arguments.section);
-    options.external = !arguments.sources.with.is_empty();
-    options.path = relative(folder, &arguments.input);
+    let options = FirmwareOptions::new(arguments.platform)
+        .methods(arguments.method.clone())
+        .symbol(arguments.symbol.first().cloned())
+        .section(arguments.section.clone())
+        .external(!arguments.sources.with.is_empty())
+        .path(relative(folder, &arguments.input));
     let firmware = source.firmware(&options)?;
     let changed = changed(folder, &firmware.files);
     for warning in &firmware.warnings {

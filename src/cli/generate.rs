@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use pte_emit::text::clipped;
 use pte_emit::{
-    Blob, Error, Model, Options, PrintOptions, Resolved, generate::ProgramGenerator, operators::OperatorDescription,
+    AssembleOptions, Blob, Error, Model, PrintOptions, Resolved, generate::ProgramGenerator,
+    operators::OperatorDescription,
 };
 
 use super::corpus;
@@ -98,7 +99,7 @@ impl GenerateArguments {
 
     /// Returns the extension and the content of a file.
     fn file(&self, generator: &ProgramGenerator, number: u64) -> Result<(&'static str, Vec<u8>), Failure> {
-        let assembly = Resolved::from(generator.program(number)).to_files(&Options::default())?;
+        let assembly = Resolved::from(generator.program(number)).to_files(&AssembleOptions::default())?;
         let bytes = assembly.program_file().map(|file| file.to_vec()).transpose();
         let failed = |error: std::io::Error| Failure::reading("", &error);
         let bytes = bytes.map_err(failed)?.unwrap_or_default();

@@ -50,8 +50,7 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
-    let mut options = InspectOptions::default();
-    (options.data, options.check) = (arguments.all_data, arguments.sources.validator()?);
+    let options = InspectOptions::default().data(arguments.all_data).check(arguments.sources.validator()?);
     let sources = Sources::new(&arguments.sources);
     let mut out = String::new();
     let mut worst = Exit::Ok;

@@ -66,8 +66,7 @@ pub fn run(arguments: &MergeArguments, messages: &Messages) -> Result<Exit, Fail
 impl MergeArguments {
     /// Options of the merge, with the indices of the inputs that the arguments name.
     fn options(&self) -> Result<MergeOptions, Failure> {
-        let mut options = MergeOptions::default();
-        options.share_state = self.share_state;
+        let mut options = MergeOptions::default().share_state(self.share_state);
         for text in &self.rename {
             let (input, rename) = self.input_of(text)?;
             let invalid = |expected: String| Failure::Usage(format!("`--rename {text}`: {expected}"));

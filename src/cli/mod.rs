@@ -1,12 +1,13 @@
 //! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
 //!
-//! Everything that does not concern files and terminals is in the library. The Python package has these modules, too;
-//! the public ones have what its functions share with the commands.
+//! Everything that does not concern files and terminals is in the rest of the library, of which this module uses the
+//! public API only. It is public, but not part of that API: the binary and the Python package run it, and the public
+//! modules have what functions in Python share with the commands.
 
 mod amounts;
 mod annotate;
 mod assemble;
-mod atomic;
+pub mod atomic;
 mod bound;
 mod check;
 mod completions;

@@ -55,8 +55,7 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
     let OptimizeArguments { input, only, max_growth, explain, edit } = arguments;
     let model = edit.open(input, messages)?;
     let mut resolved = model.resolve_for_changes()?;
-    let mut options = OptimizeOptions::default();
-    options.max_growth = *max_growth;
+    let mut options = OptimizeOptions::default().max_growth(*max_growth);
     if let Some(Passes(passes)) = only {
         options.passes.clone_from(passes);
     }

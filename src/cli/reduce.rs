@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 use pte_emit::program::{ExecutionPlan, Program};
 use pte_emit::text::counted;
 use pte_emit::{
-    Assembly, Code, Error, Format, LargeData, Model, Options, OutputSink, PrintOptions, Reproduction, Resolved,
+    AssembleOptions, Assembly, Code, Error, Format, LargeData, Model, OutputSink, PrintOptions, Reproduction, Resolved,
     check::{CheckOptions, Findings},
     generate::{Candidate, FileContent, FileTests, Reduced, Stopped, TestRuns, reduce_file},
     plan::LayoutConfig,
@@ -210,7 +210,7 @@ impl Input {
         let format = arguments.candidate.unwrap_or(CandidateFormat::Binary(binary));
         let is_converted = matches!(format, CandidateFormat::Binary(format) if format.extension != binary.extension);
         let input = Input { source, assembly: None, has_methods: binary.has_methods, format }.checked()?;
-        let assembly = is_converted.then(|| input.source.assemble(&Options::default())).transpose()?;
+        let assembly = is_converted.then(|| input.source.assemble(&AssembleOptions::default())).transpose()?;
         Ok(Input { assembly, ..input })
     }
 
@@ -661,13 +661,11 @@ fn rebuild(candidate: &Candidate, layout: &LayoutConfig) -> Result<Assembly, Err
     let Candidate { program, tests, .. } = candidate.clone();
     let mut resolved = Resolved::from(program);
     (resolved.tests, resolved.layout) = (tests, layout.clone());
-    resolved.to_files(&Options::default())
+    resolved.to_files(&AssembleOptions::default())
 }
 
 fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
-    let mut options = PrintOptions::default();
-    (options.large_data, options.file) = (large_data, file.display().to_string());
-    options
+    PrintOptions::default().large_data(large_data).file(file.display().to_string())
 }
 
 /// Prints the main one of these files as YAML.

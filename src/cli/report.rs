@@ -77,9 +77,10 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     if output.is_none() && format == ReportFormat::Html {
         stdout::check_terminal("a page of HTML")?;
     }
-    let mut options = ReportOptions::default();
-    (options.format, options.check) = (format, arguments.sources.validator()?);
-    options.data_statistics = arguments.data_statistics;
+    let mut options = ReportOptions::default()
+        .format(format)
+        .check(arguments.sources.validator()?)
+        .data_statistics(arguments.data_statistics);
     if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }

@@ -51,8 +51,7 @@ fn dimension(text: &str) -> Result<SizeDimension, String> {
 /// # Errors
 /// An input that cannot be read, or has an unknown format; output that cannot be written.
 pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let mut options = SizeOptions::default();
-    options.dimensions.clone_from(&arguments.dimensions);
+    let options = SizeOptions::default().dimensions(arguments.dimensions.clone());
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
             return Err(Failure::usage(format!("`--dimensions` has the level {} twice", dimension.name())));

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use clap::Args;
 use pte_emit::workers::lock;
 use pte_emit::{
-    Code, Error, Model, Options, Report,
+    AssembleOptions, Code, Error, Model, Report,
     check::{CheckOptions, DataFile},
     is_variable_name,
     operators::OperatorSet,
@@ -47,10 +47,8 @@ impl SourceArguments {
     }
 
     /// Options of assembling YAML.
-    pub fn options(&self) -> Options {
-        let mut options = Options::default();
-        options.max_size = self.max_size;
-        options
+    pub fn options(&self) -> AssembleOptions {
+        AssembleOptions::default().max_size(self.max_size)
     }
 
     /// Folder of `--confine`.
@@ -63,9 +61,9 @@ impl SourceArguments {
     /// # Errors
     /// A file that cannot be read; a malformed list of operators.
     pub fn validator(&self) -> Result<CheckOptions, Error> {
-        let mut options = CheckOptions::default();
-        options.with = self.with.iter().map(DataFile::open).collect::<Result<_, _>>()?;
-        options.operators = self.operators()?;
+        let options = CheckOptions::default()
+            .with(self.with.iter().map(DataFile::open).collect::<Result<_, _>>()?)
+            .operators(self.operators()?);
         Ok(options)
     }
 

@@ -63,10 +63,7 @@ pub struct MapArguments {
 impl MapArguments {
     /// Returns the options of the library.
     pub fn options(&self) -> SetWeightsOptions {
-        let mut options = SetWeightsOptions::default();
-        options.map = self.map.iter().cloned().collect();
-        options.like.clone_from(&self.like);
-        options
+        SetWeightsOptions::default().map(self.map.iter().cloned().collect()).like(self.like.clone())
     }
 
     /// Files that the command reads.

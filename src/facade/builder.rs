@@ -14,7 +14,7 @@ use crate::ir::document::{
     NameOrNumber, ParsedChain, ParsedDocument, ParsedInstruction, ParsedPayload, ParsedTensor,
 };
 use crate::ir::{self, NodeDiagnostic};
-use crate::pipeline::{Options, Resolved};
+use crate::pipeline::{AssembleOptions, Resolved};
 use pte_model::diagnostics::{Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::format::ScalarType;
@@ -26,13 +26,13 @@ use pte_yaml::tree::NodeId;
 /// Builder of a method.
 ///
 /// ```
-/// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
+/// use pte_emit::{AssembleOptions, MethodBuilder, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
 /// let x = forward.input(ScalarType::FLOAT, &[2, 2]);
 /// let y = forward.call_inferred("aten::relu.out", &[x.into()]);
 /// forward.output(y);
-/// let files = Resolved::from_methods([forward])?.to_files(&Options::default())?;
+/// let files = Resolved::from_methods([forward])?.to_files(&AssembleOptions::default())?;
 /// assert_eq!(&files.program_file().unwrap().to_vec()?[4..8], b"ET12");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -656,7 +656,7 @@ impl Resolved {
     ///
     /// ```
     /// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice, Program};
-    /// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
+    /// use pte_emit::{AssembleOptions, MethodBuilder, Resolved, ScalarType};
     ///
     /// let mut forward = MethodBuilder::new("forward");
     /// let x = forward.input(ScalarType::FLOAT, &[4]);
@@ -674,14 +674,14 @@ impl Resolved {
     /// let device = Device { device_type: DeviceType::CUDA, index: 0 };
     /// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice::new(2, device)]);
     ///
-    /// let files = Resolved::from(program).to_files(&Options::default())?;
+    /// let files = Resolved::from(program).to_files(&AssembleOptions::default())?;
     /// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
-    pub fn to_files(self, options: &Options) -> Result<Assembly, Error> {
+    pub fn to_files(self, options: &AssembleOptions) -> Result<Assembly, Error> {
         self.plan(options)?.emit()
     }
 }

@@ -14,19 +14,21 @@ use pte_model::format::{Format, container};
 use pte_model::program::Program;
 use pte_model::reader;
 
-/// Options of [`Model::embedded_files`].
-///
-/// ```
-/// assert!(!pte_emit::deploy::EmbeddedFileOptions::default().facts);
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct EmbeddedFileOptions {
-    /// Collect the figures of programs: memory, inputs and outputs, and a hash of the file, which is read as a whole.
-    pub facts: bool,
-    /// The program is loaded with `.ptd` files, as of
-    /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
-    pub external: bool,
+pte_model::options! {
+    /// Options of [`Model::embedded_files`].
+    ///
+    /// ```
+    /// assert!(!pte_emit::deploy::EmbeddedFileOptions::default().facts);
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct EmbeddedFileOptions {
+        /// Collect the figures of programs: memory, inputs and outputs, and a hash of the file, which is read as a
+        /// whole.
+        pub facts: bool,
+        /// The program is loaded with `.ptd` files, as of
+        /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
+        pub external: bool,
+    }
 }
 
 impl Model {
@@ -44,8 +46,7 @@ impl Model {
     /// use pte_emit::Model;
     /// use pte_emit::deploy::EmbeddedFileOptions;
     ///
-    /// let mut options = EmbeddedFileOptions::default();
-    /// options.facts = true;
+    /// let options = EmbeddedFileOptions::default().facts(true);
     /// let add = Model::open("examples/add.yaml")?.embedded_files(&options)?.remove(0);
     /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 16));
     /// let forward = &add.facts.as_ref().unwrap().methods[0];

@@ -14,37 +14,38 @@ use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_transform::pattern::Pattern;
 
-/// Options of [`Model::firmware`].
-///
-/// ```
-/// use pte_emit::deploy::{FirmwareOptions, FirmwarePlatform};
-///
-/// let options = FirmwareOptions::new(FirmwarePlatform::Zephyr);
-/// assert!(options.methods.is_empty() && options.section.is_none());
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct FirmwareOptions {
-    /// Platform of the project.
-    pub platform: FirmwarePlatform,
-    /// Binary interface of the runtime; [`Abi::Arm32`] by default. The sizes of structures in it are those of other
-    /// 32-bit processors that align integers of 8 bytes to 8, such as those of Espressif. The files for
-    /// [`FirmwarePlatform::Cmake`] are for both.
-    pub abi: Abi,
-    /// Methods that the firmware loads, one at a time: names or patterns, in which `*` stands for any characters. If it
-    /// is empty, the first method of the program, which ExecuTorch's runners run.
-    pub methods: Vec<String>,
-    /// Name of the array with the program. By default that of ExecuTorch's runners, or one made of the name of the file
-    /// for [`FirmwarePlatform::Cmake`].
-    pub symbol: Option<Symbol>,
-    /// Section of the array; by default that of the platform.
-    pub section: Option<Section>,
-    /// The program is loaded with `.ptd` files, as of
-    /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
-    pub external: bool,
-    /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without
-    /// it, the generated files ask for it.
-    pub path: Option<String>,
+pte_model::options! {
+    /// Options of [`Model::firmware`].
+    ///
+    /// ```
+    /// use pte_emit::deploy::{FirmwareOptions, FirmwarePlatform};
+    ///
+    /// let options = FirmwareOptions::new(FirmwarePlatform::Zephyr);
+    /// assert!(options.methods.is_empty() && options.section.is_none());
+    /// ```
+    #[derive(Debug, Clone)]
+    pub struct FirmwareOptions {
+        /// Platform of the project.
+        pub platform: FirmwarePlatform,
+        /// Binary interface of the runtime; [`Abi::Arm32`] by default. The sizes of structures in it are those of other
+        /// 32-bit processors that align integers of 8 bytes to 8, such as those of Espressif. The files for
+        /// [`FirmwarePlatform::Cmake`] are for both.
+        pub abi: Abi,
+        /// Methods that the firmware loads, one at a time: names or patterns, in which `*` stands for any characters.
+        /// If it is empty, the first method of the program, which ExecuTorch's runners run.
+        pub methods: Vec<String>,
+        /// Name of the array with the program. By default that of ExecuTorch's runners, or one made of the name of the
+        /// file for [`FirmwarePlatform::Cmake`].
+        pub symbol: Option<Symbol>,
+        /// Section of the array; by default that of the platform.
+        pub section: Option<Section>,
+        /// The program is loaded with `.ptd` files, as of
+        /// [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
+        pub external: bool,
+        /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts.
+        /// Without it, the generated files ask for it.
+        pub path: Option<String>,
+    }
 }
 
 impl FirmwareOptions {

@@ -10,7 +10,7 @@ use crate::facade::source::Source;
 use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::{Contradiction, Why};
 use crate::layout::options::LayoutOptions;
-use crate::pipeline::{Options, Resolved};
+use crate::pipeline::{AssembleOptions, Resolved};
 use pte_check::{Requirements, Unmet};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
@@ -23,7 +23,7 @@ impl Resolved {
     ///
     /// # Errors
     /// Options of the source or of the caller that contradict it.
-    pub(crate) fn lay_out_for(&mut self, release: &Release, options: &Options) -> Result<(), Error> {
+    pub(crate) fn lay_out_for(&mut self, release: &Release, options: &AssembleOptions) -> Result<(), Error> {
         let exporter = exporter_of(release);
         let contradictions = |options: &LayoutOptions| {
             let written = options.contradictions(exporter);

@@ -33,31 +33,31 @@ use pte_model::reader;
 use pte_payload::memory::Processor;
 use pte_releases::Release;
 
-/// Options of [`Model::memory`].
-///
-/// ```
-/// use pte_emit::Model;
-/// use pte_emit::memory::{Abi, MemoryOptions};
-///
-/// let add = Model::open("examples/add.yaml")?;
-/// let mut options = MemoryOptions::default();
-/// options.abi = Abi::Arm32;
-/// let needed = add.memory(&options)?;
-/// assert_eq!((needed.abi, needed.processor), (Abi::Arm32, Abi::Arm32.processor()));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct MemoryOptions {
-    /// Binary interface that the runtime is built for.
-    pub abi: Abi,
-    /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
-    pub external: bool,
-    /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata count
-    /// for loaders that read files into RAM.
-    pub with: Vec<PathBuf>,
-    /// Processor that executes delegates; `None` is [`Abi::processor`].
-    pub processor: Option<Processor>,
+pte_model::options! {
+    /// Options of [`Model::memory`].
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::memory::{Abi, MemoryOptions};
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// let options = MemoryOptions::default().abi(Abi::Arm32);
+    /// let needed = add.memory(&options)?;
+    /// assert_eq!((needed.abi, needed.processor), (Abi::Arm32, Abi::Arm32.processor()));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct MemoryOptions {
+        /// Binary interface that the runtime is built for.
+        pub abi: Abi,
+        /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
+        pub external: bool,
+        /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata
+        /// count for loaders that read files into RAM.
+        pub with: Vec<PathBuf>,
+        /// Processor that executes delegates; `None` is [`Abi::processor`].
+        pub processor: Option<Processor>,
+    }
 }
 
 impl Model {
@@ -101,8 +101,7 @@ impl Model {
     /// use pte_emit::Model;
     /// use pte_emit::memory::{DelegateAccuracy, Held, MemoryOptions, MemorySource, Processor};
     ///
-    /// let mut options = MemoryOptions::default();
-    /// options.processor = Some(Processor::X86Avx512);
+    /// let options = MemoryOptions::default().processor(Processor::X86Avx512);
     /// let needed = Model::open("examples/xnnpack_linear.yaml")?.memory(&options)?;
     /// let delegate = needed.methods[0].delegates[0].memory.as_ref().expect("it is counted");
     /// assert_eq!(delegate.accuracy, DelegateAccuracy::Percent(5));
@@ -148,18 +147,19 @@ impl Model {
     }
 }
 
-/// Options of [`Model::size`].
-///
-/// ```
-/// use pte_emit::inspect::{SizeDimension, SizeOptions};
-///
-/// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Tensor]);
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SizeOptions {
-    /// Levels of the tree. The first one is directly below the root.
-    pub dimensions: Vec<SizeDimension>,
+pte_model::options! {
+    /// Options of [`Model::size`].
+    ///
+    /// ```
+    /// use pte_emit::inspect::{SizeDimension, SizeOptions};
+    ///
+    /// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Tensor]);
+    /// ```
+    #[derive(Debug, Clone)]
+    pub struct SizeOptions {
+        /// Levels of the tree. The first one is directly below the root.
+        pub dimensions: Vec<SizeDimension>,
+    }
 }
 
 impl Default for SizeOptions {
@@ -210,18 +210,19 @@ impl Model {
     }
 }
 
-/// Options of [`Model::inspect`].
-///
-/// ```
-/// assert!(!pte_emit::inspect::InspectOptions::default().data);
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct InspectOptions {
-    /// Compare all data to find duplicates. By default at most 16 MiB are compared.
-    pub data: bool,
-    /// Options of the validation for each release, which must have no errors: `.ptd` files, custom operators.
-    pub check: CheckOptions,
+pte_model::options! {
+    /// Options of [`Model::inspect`].
+    ///
+    /// ```
+    /// assert!(!pte_emit::inspect::InspectOptions::default().data);
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct InspectOptions {
+        /// Compare all data to find duplicates. By default at most 16 MiB are compared.
+        pub data: bool,
+        /// Options of the validation for each release, which must have no errors: `.ptd` files, custom operators.
+        pub check: CheckOptions,
+    }
 }
 
 impl Model {

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::assembly::Assembly;
 use crate::facade::source::{Source, SourceContent};
-use crate::pipeline::{Document, Options, Resolved};
+use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
@@ -51,7 +51,7 @@ use pte_model::reader;
 #[derive(Clone)]
 pub struct Model {
     source: Arc<Source>,
-    options: Arc<Options>,
+    options: Arc<AssembleOptions>,
     answers: Arc<Answers>,
 }
 
@@ -175,16 +175,15 @@ impl Model {
     /// assembled with other options.
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     ///
-    /// let mut options = Options::default();
-    /// options.external_data = true;
+    /// let options = AssembleOptions::default().external_data(true);
     /// let linear = Model::open("examples/linear.yaml")?.with_options(options);
     /// assert_eq!(linear.assembly()?.data_files().count(), 1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     #[must_use]
-    pub fn with_options(mut self, options: Options) -> Model {
+    pub fn with_options(mut self, options: AssembleOptions) -> Model {
         (self.options, self.answers) = (Arc::new(options), Arc::default());
         self
     }
@@ -371,7 +370,7 @@ impl Model {
     }
 
     /// Returns the options of assembling.
-    pub(crate) fn options(&self) -> &Options {
+    pub(crate) fn options(&self) -> &AssembleOptions {
         &self.options
     }
 
@@ -394,14 +393,14 @@ impl Model {
     /// The stages can be run one by one. [`Resolved::program`] can be changed before it is planned:
     ///
     /// ```
-    /// use pte_emit::{Assembly, Document, Model, Options, Planned, Resolved};
+    /// use pte_emit::{AssembleOptions, Assembly, Document, Model, Planned, Resolved};
     ///
     /// let source = Model::from_yaml("getter.yaml", "{name: eps, methods: {get_eps: {outputs: [1.0e-5]}}}", ".");
     /// let document: Document = source.parse()?;
     /// let mut resolved: Resolved = document.resolve()?;
     /// let methods = resolved.program.execution_plan.as_mut().unwrap();
     /// methods[0].name = Some("epsilon".to_owned());
-    /// let planned: Planned = resolved.plan(&Options::default())?;
+    /// let planned: Planned = resolved.plan(&AssembleOptions::default())?;
     /// let assembly: Assembly = planned.emit()?;
     /// assert_eq!(assembly.name.as_deref(), Some("eps"));
     /// assert_eq!(assembly.program().plans()[0].name.as_deref(), Some("epsilon"));
@@ -444,14 +443,14 @@ impl Model {
     /// validated, and results are not inferred again: call [`Assembly::check`].
     ///
     /// ```
-    /// use pte_emit::{Model, Options, Resolved};
+    /// use pte_emit::{AssembleOptions, Model, Resolved};
     /// use pte_emit::check::CheckOptions;
     ///
     /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
     /// let file = Model::from_binary("linear.pte", bytes);
     /// let mut resolved: Resolved = file.resolve_for_changes()?;
     /// resolved.program.execution_plan.as_mut().unwrap()[0].name = Some("linear".to_owned());
-    /// let assembly = resolved.to_files(&Options::default())?;
+    /// let assembly = resolved.to_files(&AssembleOptions::default())?;
     /// assert!(!assembly.check(&CheckOptions::default())?[0].has_errors());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -462,8 +461,7 @@ impl Model {
         if self.is_text() {
             return self.resolve();
         }
-        let mut options = PrintOptions::default();
-        (options.large_data, options.file) = (LargeData::Refer, self.name().to_owned());
+        let options = PrintOptions::default().large_data(LargeData::Refer).file(self.name().to_owned());
         let printed = self.to_yaml(Path::new(""), &options)?;
         let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
         let resolved = yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve);
@@ -474,11 +472,10 @@ impl Model {
     /// [`Model::with_options`]. Every call runs all stages.
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
-    /// let mut options = Options::default();
-    /// options.external_data = true;
+    /// let options = AssembleOptions::default().external_data(true);
     /// assert_eq!(linear.assembly()?.data_files().count(), 0);
     /// assert_eq!(linear.assemble(&options)?.data_files().count(), 1);
     /// # Ok::<(), pte_emit::Error>(())
@@ -486,7 +483,7 @@ impl Model {
     ///
     /// # Errors
     /// The source is invalid (all errors are reported), or a data file cannot be read.
-    pub fn assemble(&self, options: &Options) -> Result<Assembly, Error> {
+    pub fn assemble(&self, options: &AssembleOptions) -> Result<Assembly, Error> {
         #[cfg(test)]
         tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
         let resolved = self.resolve()?;
@@ -589,9 +586,7 @@ impl Model {
     /// use pte_emit::{LargeData, Model, PrintOptions};
     ///
     /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
-    /// let mut options = PrintOptions::default();
-    /// options.large_data = LargeData::Inline;
-    /// options.file = "linear.pte".to_owned();
+    /// let options = PrintOptions::default().large_data(LargeData::Inline).file("linear.pte".to_owned());
     /// let printed = Model::from_binary("linear.pte", bytes).to_yaml(".".as_ref(), &options)?;
     /// assert_eq!(printed.difference, None);
     /// assert!(printed.text.contains("kernel: aten::relu.out"));
@@ -621,17 +616,15 @@ impl Model {
     /// A program whose weights are in a `.ptd`, and a custom operator:
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::check::{CheckOptions, DataFile, Profile};
     ///
-    /// let mut options = Options::default();
-    /// options.external_data = true;
+    /// let mut options = AssembleOptions::default().external_data(true);
     /// let linear = Model::open("examples/linear.yaml")?.with_options(options);
     /// let program = Model::from_binary("linear.pte", linear.assembly()?.program_file().unwrap().to_vec()?);
     /// let (_, weights) = linear.assembly()?.data_files().next().unwrap();
     ///
-    /// let mut options = CheckOptions::default();
-    /// options.profile = Profile::Portable;
+    /// let mut options = CheckOptions::default().profile(Profile::Portable);
     /// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
     /// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
     /// assert!(!program.check(&options)?[0].has_errors());
@@ -792,7 +785,7 @@ impl Assembly {
 
 /// Assembles printed YAML as the command does, but without a size limit, because its data already exist.
 fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> {
-    let options = Options { max_size: Some(u64::MAX), ..Options::default() };
+    let options = AssembleOptions { max_size: Some(u64::MAX), ..AssembleOptions::default() };
     let planned = extracted.iter().map(|(path, data)| (folder.join(path), data.clone())).collect();
     let mut source = Source::text_of("dump".to_owned(), yaml.into(), folder.to_owned());
     source.files.planned = Arc::new(planned);
@@ -846,26 +839,27 @@ fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) ->
     Ok(())
 }
 
-/// Options of [`Model::diff`].
-///
-/// ```
-/// use pte_emit::diff::{DiffArea, DiffData, DiffOptions};
-///
-/// let mut options = DiffOptions::default();
-/// assert_eq!((options.data, options.only), (DiffData::Statistics, None));
-/// options.data = DiffData::None;
-/// options.only = Some(DiffArea::Meaning);
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct DiffOptions {
-    /// Extent to which data are compared.
-    pub data: DiffData,
-    /// The only area to compare; `None` for all.
-    pub only: Option<DiffArea>,
-    /// `.ptd` files that are loaded with the older and with the newer program. The data of external tensors are looked
-    /// up in them and compared.
-    pub with: [Vec<PathBuf>; 2],
+pte_model::options! {
+    /// Options of [`Model::diff`].
+    ///
+    /// ```
+    /// use pte_emit::diff::{DiffArea, DiffData, DiffOptions};
+    ///
+    /// let mut options = DiffOptions::default();
+    /// assert_eq!((options.data, options.only), (DiffData::Statistics, None));
+    /// options.data = DiffData::None;
+    /// options.only = Some(DiffArea::Meaning);
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct DiffOptions {
+        /// Extent to which data are compared.
+        pub data: DiffData,
+        /// The only area to compare; `None` for all.
+        pub only: Option<DiffArea>,
+        /// `.ptd` files that are loaded with the older and with the newer program. The data of external tensors are
+        /// looked up in them and compared.
+        pub with: [Vec<PathBuf>; 2],
+    }
 }
 
 #[cfg(test)]
@@ -916,7 +910,7 @@ mod tests {
     #[test]
     fn other_options_assemble_again() {
         let twice = |model: &Model| {
-            let options = Options { external_data: true, ..Options::default() };
+            let options = AssembleOptions { external_data: true, ..AssembleOptions::default() };
             assert_eq!(model.check(&CheckOptions::default())?.len(), 1);
             assert_eq!(model.clone().with_options(options).check(&CheckOptions::default())?.len(), 2);
             Ok(())

@@ -28,34 +28,35 @@ const VERSION: u32 = 1;
 /// Largest size of the generated inputs of a method in bytes: they are sent to the runner as text.
 const MAX_INPUTS: u64 = 1 << 28;
 
-/// Options of [`Model::compare_runs`].
-///
-/// ```
-/// use pte_emit::diff::NumericOptions;
-/// use pte_emit::run::RunnerCommand;
-///
-/// let mut options = NumericOptions::new(RunnerCommand::new("./runner"));
-/// options.tolerance.atol = 1e-3;
-/// assert!(!options.generate_inputs);
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct NumericOptions {
-    /// Runner that can record: it accepts `--etdump FILE --debug-buffer FILE`.
-    pub runner: RunnerCommand,
-    /// Limits of each execution.
-    pub limits: RunLimits,
-    /// Seed of generated inputs.
-    pub seed: u64,
-    /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the
-    /// method, if there is one.
-    pub generate_inputs: bool,
-    /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
-    pub methods: Vec<String>,
-    /// Differences of floating point numbers that count as equal.
-    pub tolerance: Tolerance,
-    /// By side: `.ptd` files that the program is loaded with, in addition to those that YAML assembles to.
-    pub with: [Vec<PathBuf>; 2],
+pte_model::options! {
+    /// Options of [`Model::compare_runs`].
+    ///
+    /// ```
+    /// use pte_emit::diff::NumericOptions;
+    /// use pte_emit::run::RunnerCommand;
+    ///
+    /// let mut options = NumericOptions::new(RunnerCommand::new("./runner"));
+    /// options.tolerance.atol = 1e-3;
+    /// assert!(!options.generate_inputs);
+    /// ```
+    #[derive(Debug, Clone)]
+    pub struct NumericOptions {
+        /// Runner that can record: it accepts `--etdump FILE --debug-buffer FILE`.
+        pub runner: RunnerCommand,
+        /// Limits of each execution.
+        pub limits: RunLimits,
+        /// Seed of generated inputs.
+        pub seed: u64,
+        /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the
+        /// method, if there is one.
+        pub generate_inputs: bool,
+        /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
+        pub methods: Vec<String>,
+        /// Differences of floating point numbers that count as equal.
+        pub tolerance: Tolerance,
+        /// By side: `.ptd` files that the program is loaded with, in addition to those that YAML assembles to.
+        pub with: [Vec<PathBuf>; 2],
+    }
 }
 
 impl NumericOptions {

@@ -22,27 +22,29 @@ use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
 use serde::Serialize;
 
-/// Options of [`Model::run_tests`].
-///
-/// ```
-/// use pte_emit::run::{RunnerCommand, TestOptions};
-///
-/// let options = TestOptions::new(RunnerCommand::parse("./runner")?);
-/// assert_eq!(options.limits.time.as_secs(), 60);
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct TestOptions {
-    /// Command of the runner.
-    pub runner: RunnerCommand,
-    /// Limits of the process of a test. That of the output is for what exceeds the sizes of the outputs in the program.
-    pub limits: RunLimits,
-    /// Tests to run: names as in the report, such as `forward/0`, or names of methods; patterns, in which `*` stands
-    /// for any characters. All if it is empty.
-    pub tests: Vec<String>,
-    /// `.ptd` files with data that the program refers to.
-    pub with: Vec<PathBuf>,
+pte_model::options! {
+    /// Options of [`Model::run_tests`].
+    ///
+    /// ```
+    /// use pte_emit::run::{RunnerCommand, TestOptions};
+    ///
+    /// let options = TestOptions::new(RunnerCommand::parse("./runner")?);
+    /// assert_eq!(options.limits.time.as_secs(), 60);
+    /// # Ok::<(), String>(())
+    /// ```
+    #[derive(Debug, Clone)]
+    pub struct TestOptions {
+        /// Command of the runner.
+        pub runner: RunnerCommand,
+        /// Limits of the process of a test. That of the output is for what exceeds the sizes of the outputs in the
+        /// program.
+        pub limits: RunLimits,
+        /// Tests to run: names as in the report, such as `forward/0`, or names of methods; patterns, in which `*`
+        /// stands for any characters. All if it is empty.
+        pub tests: Vec<String>,
+        /// `.ptd` files with data that the program refers to.
+        pub with: Vec<PathBuf>,
+    }
 }
 
 impl TestOptions {

@@ -15,10 +15,9 @@ use pte_model::program::{Tensor, TensorLayout};
 /// Content of a `.ptd`: keys ([`ExternalNamedData`]) and segments.
 ///
 /// ```
-/// use pte_emit::{Model, Options};
+/// use pte_emit::{AssembleOptions, Model};
 ///
-/// let mut options = Options::default();
-/// options.external_data = true;
+/// let options = AssembleOptions::default().external_data(true);
 /// let assembly = Model::open("examples/linear.yaml")?.assemble(&options)?;
 /// let file = &assembly.plan().external[0];
 /// let keys: Vec<&str> = file.named_data.iter().map(|data| data.key.as_str()).collect();

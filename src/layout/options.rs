@@ -11,12 +11,10 @@ use pte_yaml::bytes::parse_bytes;
 /// Splitting of a `.ptd` into several files.
 ///
 /// ```
-/// use pte_emit::{Model, Options};
+/// use pte_emit::{AssembleOptions, Model};
 /// use pte_emit::plan::Shards;
 ///
-/// let mut options = Options::default();
-/// options.external_data = true;
-/// options.shards = Some(Shards::new(50, "linear"));
+/// let options = AssembleOptions::default().external_data(true).shards(Shards::new(50, "linear"));
 /// let assembly = Model::open("examples/linear.yaml")?.assemble(&options)?;
 /// let tags: Vec<_> = assembly.data_files().map(|(tag, _)| tag.unwrap()).collect();
 /// assert_eq!(tags, ["linear-00001-of-00002", "linear-00002-of-00002"]);
@@ -234,7 +232,7 @@ macro_rules! word_options {
 word_options! { Serializer Strings Storage }
 
 /// Declares the options. The type after `as` is the one in [`LayoutOptions`], if it is not that of [`LayoutConfig`].
-macro_rules! options {
+macro_rules! layout_options {
     (@ $type:ty) => { $type };
     (@ $type:ty, $option:ty) => { $option };
     ($( $name:ident : $type:ty $( as $option:ty )? = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
@@ -269,34 +267,34 @@ macro_rules! options {
             }
         }
 
-        /// Values of some layout options. They override the values in a [`LayoutConfig`].
-        ///
-        /// ```
-        /// use pte_emit::{Model, Options};
-        /// use pte_emit::plan::{Alignment, HeaderMode, LayoutOptions, Strings};
-        ///
-        /// let mut layout = LayoutOptions::default();
-        /// layout.segment_alignment = Some(Alignment::Page);
-        /// layout.tensor_alignment = Some(Alignment::Bytes(64));
-        /// layout.header = Some(HeaderMode::Length(24));
-        /// layout.strings = Some(Strings::Shared);
-        /// let mut options = Options::default();
-        /// options.layout = layout;
-        /// let linear = Model::open("examples/linear.yaml")?;
-        /// assert_eq!(linear.assemble(&options)?.plan().segments.len(), 1);
-        ///
-        /// options.layout.tensor_alignment = Some(Alignment::Bytes(48));
-        /// let error = linear.assemble(&options).unwrap_err().to_string();
-        /// assert!(error.contains("`tensor_alignment`: 48; expected a power of two"), "{error}");
-        /// # Ok::<(), pte_emit::Error>(())
-        /// ```
-        #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub struct LayoutOptions {
-            $(
-                #[doc = concat!($doc, "; default: ", $default, ".")]
-                pub $name: Option<options!(@ $type $(, $option)?)>,
-            )*
+        pte_model::options! {
+            /// Values of some layout options. They override the values in a [`LayoutConfig`].
+            ///
+            /// ```
+            /// use pte_emit::{AssembleOptions, Model};
+            /// use pte_emit::plan::{Alignment, HeaderMode, LayoutOptions, Strings};
+            ///
+            /// let mut layout = LayoutOptions::default()
+            ///     .segment_alignment(Alignment::Page)
+            ///     .tensor_alignment(Alignment::Bytes(64))
+            ///     .header(HeaderMode::Length(24))
+            ///     .strings(Strings::Shared);
+            /// let mut options = AssembleOptions::default().layout(layout);
+            /// let linear = Model::open("examples/linear.yaml")?;
+            /// assert_eq!(linear.assemble(&options)?.plan().segments.len(), 1);
+            ///
+            /// options.layout.tensor_alignment = Some(Alignment::Bytes(48));
+            /// let error = linear.assemble(&options).unwrap_err().to_string();
+            /// assert!(error.contains("`tensor_alignment`: 48; expected a power of two"), "{error}");
+            /// # Ok::<(), pte_emit::Error>(())
+            /// ```
+            #[derive(Debug, Clone, Default, PartialEq, Eq)]
+            pub struct LayoutOptions {
+                $(
+                    #[doc = concat!($doc, "; default: ", $default, ".")]
+                    pub $name: Option<layout_options!(@ $type $(, $option)?)>,
+                )*
+            }
         }
 
         /// All options, in the order in which they are documented.
@@ -315,7 +313,7 @@ macro_rules! options {
     };
 }
 
-options! {
+layout_options! {
     segment_alignment: u64 as Alignment = 128, "128", OptionKind::Alignment,
         "Segments start at multiples of this, in bytes";
     ptd_segment_alignment: Option<u64> as Alignment = None, "that of the program's segments", OptionKind::Alignment,

@@ -19,8 +19,7 @@ use pte_model::data::{Blob, BlobSource};
 /// let mut bytes = Vec::new();
 /// assembly.data_files().next().unwrap().1.write(&mut bytes)?;
 ///
-/// let mut options = PrintOptions::default();
-/// options.large_data = LargeData::Extract("weights".into());
+/// let options = PrintOptions::default().large_data(LargeData::Extract("weights".into()));
 /// let printed = Model::from_binary("w.ptd", &bytes).to_yaml(".".as_ref(), &options)?;
 /// let ExtractedFile { path, data, .. } = &printed.files[0];
 /// assert_eq!(path.to_str(), Some("weights/layer_w.bin"));

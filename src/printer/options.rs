@@ -60,8 +60,7 @@ pub enum PayloadForm {
 ///
 /// let assembly = Model::open("examples/add.yaml")?.assemble(&Default::default())?;
 /// let file = Model::from_binary("add.pte", assembly.program_file().unwrap().to_vec()?);
-/// let mut options = PrintOptions::default();
-/// options.reproduction = Reproduction::AllButOffsets;
+/// let options = PrintOptions::default().reproduction(Reproduction::AllButOffsets);
 /// let printed = file.to_yaml(".".as_ref(), &options)?;
 /// assert_eq!(printed.difference.as_deref(), Some("its memory is planned again"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -80,20 +79,21 @@ pub enum Reproduction {
     Program,
 }
 
-/// Options of printing.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct PrintOptions {
-    /// Print all properties, including those that assembling computes.
-    pub explicit: bool,
-    /// What of the file assembling the YAML gives again.
-    pub reproduction: Reproduction,
-    /// Treatment of large data.
-    pub large_data: LargeData,
-    /// Form of the payloads of delegates.
-    pub payload: PayloadForm,
-    /// Name of the printed file, for references to ranges of it.
-    pub file: String,
+pte_model::options! {
+    /// Options of printing.
+    #[derive(Debug, Clone, Default)]
+    pub struct PrintOptions {
+        /// Print all properties, including those that assembling computes.
+        pub explicit: bool,
+        /// What of the file assembling the YAML gives again.
+        pub reproduction: Reproduction,
+        /// Treatment of large data.
+        pub large_data: LargeData,
+        /// Form of the payloads of delegates.
+        pub payload: PayloadForm,
+        /// Name of the printed file, for references to ranges of it.
+        pub file: String,
+    }
 }
 
 /// Function that assembles printed YAML. It takes the YAML, the folder that its paths are relative to, and files that

@@ -3,16 +3,14 @@
 use super::resolve::forward;
 use crate::pipeline::Resolved;
 use crate::{
-    Error, Model, Options,
+    AssembleOptions, Error, Model,
     check::CheckOptions,
     edit::{BoundOptions, BoundReport},
 };
 use pte_model::program::TensorShapeDynamism;
 
 fn options(inputs: &[&str]) -> BoundOptions {
-    let mut options = BoundOptions::default();
-    options.inputs = inputs.iter().map(|input| input.parse().unwrap()).collect();
-    options
+    BoundOptions::default().inputs(inputs.iter().map(|input| input.parse().unwrap()).collect())
 }
 
 /// Replaces `dyn[4, 2]` by a tensor with these bounds.
@@ -42,7 +40,7 @@ fn sizes(resolved: Resolved) -> String {
         Some(format!("{name} {:?}{mark}", tensor.sizes.as_deref().unwrap()))
     });
     let shown = shown.collect::<Vec<_>>().join(" ");
-    let assembly = resolved.to_files(&Options::default()).unwrap();
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap();
     let findings = assembly.check(&CheckOptions::default()).unwrap();
     assert!(!findings[0].has_errors(), "{:?}", findings[0].list);
     shown

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{Model, Options};
+use crate::{AssembleOptions, Model};
 use pte_check::RuleId::{self, *};
 use pte_check::rules::RULES;
 use pte_check::semantics::check;
@@ -25,7 +25,7 @@ use pte_operators::OperatorSet;
 pub(super) fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
     let input = Model::from_yaml("test", &text, ".");
-    let assembly = input.assemble(&Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
+    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
     let bytes: Arc<[u8]> = assembly.program_file().unwrap().to_vec().unwrap().into();
     reader::program::read(&Origin::Bytes(bytes)).unwrap().program
 }

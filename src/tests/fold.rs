@@ -2,7 +2,7 @@
 //! afterwards.
 
 use super::resolve::forward;
-use crate::{Model, Options, check::CheckOptions};
+use crate::{AssembleOptions, Model, check::CheckOptions};
 use pte_model::data::number::{NumericValue, decode};
 use pte_model::program::{EValue, Instruction, Program, TensorData};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
@@ -28,7 +28,7 @@ impl After {
         }
         prune(&mut resolved.program);
         let program = resolved.program.clone();
-        let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+        let assembly = resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
         let findings = assembly.check(&CheckOptions::default()).unwrap();
         assert!(!findings[0].has_errors(), "{parts}: {}", findings[0].list[0]);
         let plan = &program.plans()[0];

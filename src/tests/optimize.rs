@@ -2,7 +2,7 @@
 
 use super::resolve::forward;
 use crate::{
-    Model, Options,
+    AssembleOptions, Model,
     edit::{OptimizeOptions, OptimizePass},
 };
 use pte_model::program::{ExecutionPlan, Memory};
@@ -11,13 +11,12 @@ use pte_model::program::{ExecutionPlan, Memory};
 fn optimized(parts: &str, pass: OptimizePass) -> ExecutionPlan {
     let yaml = forward(parts);
     let mut resolved = Model::from_yaml("test", &yaml, ".").resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let mut options = OptimizeOptions::default();
-    options.passes = vec![pass];
+    let options = OptimizeOptions::default().passes(vec![pass]);
     let done = resolved.optimize(&options).unwrap();
     let [before, after] = done.methods[0].instructions;
     let changes = done.methods[0].changes.iter().filter(|change| change.change.noun().is_some());
     assert_eq!(changes.count(), before - after, "{:?}", done.methods[0].changes);
-    let assembly = resolved.to_files(&Options::default()).unwrap();
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap();
     let findings = assembly.check(&crate::check::CheckOptions::default()).unwrap();
     assert!(!findings[0].has_errors(), "{parts}: {}", findings[0].list[0]);
     assembly.program().plans()[0].clone()
@@ -25,7 +24,7 @@ fn optimized(parts: &str, pass: OptimizePass) -> ExecutionPlan {
 
 fn method(parts: &str) -> ExecutionPlan {
     let yaml = forward(parts);
-    let assembly = Model::from_yaml("test", &yaml, ".").assemble(&Options::default());
+    let assembly = Model::from_yaml("test", &yaml, ".").assemble(&AssembleOptions::default());
     assembly.unwrap_or_else(|error| panic!("{error}\n{yaml}")).program().plans()[0].clone()
 }
 

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use proptest::prelude::*;
 
 use super::resolve::{forward, resolved};
-use crate::{Assembly, Model, Options, ScalarType};
+use crate::{AssembleOptions, Assembly, Model, ScalarType};
 use pte_model::data::Blob;
 use pte_model::diagnostics::Severity;
 use pte_model::program::{
@@ -16,8 +16,8 @@ use pte_model::program::{
 };
 use pte_transform::prune::{PrunedParts, UnusedParts, prune, unused_parts};
 
-fn options(prune: bool) -> Options {
-    Options { prune, ..Options::default() }
+fn options(prune: bool) -> AssembleOptions {
+    AssembleOptions { prune, ..AssembleOptions::default() }
 }
 
 fn assembled(yaml: &str, prune: bool) -> Assembly {

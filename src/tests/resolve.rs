@@ -2,7 +2,7 @@
 //! invalid node. Other unit tests use the programs of this module.
 
 use crate::assembly::Assembly;
-use crate::{Model, Options};
+use crate::{AssembleOptions, Model};
 use pte_model::diagnostics::Severity;
 use pte_model::program::test_cases::TestData;
 use pte_model::program::{
@@ -67,12 +67,14 @@ pub(crate) fn resolved(yaml: &str) -> Sample {
 
 /// The program and the plan of YAML without errors.
 pub(crate) fn assembled(yaml: &str) -> Assembly {
-    Model::from_yaml("test", yaml, ".").assemble(&Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+    Model::from_yaml("test", yaml, ".")
+        .assemble(&AssembleOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
 
 /// The parts of the source that the errors of all stages point to.
 pub(crate) fn errors(yaml: &str) -> Vec<String> {
-    let error = match Model::from_yaml("test", yaml, ".").assemble(&Options::default()) {
+    let error = match Model::from_yaml("test", yaml, ".").assemble(&AssembleOptions::default()) {
         Ok(_) => panic!("no error\n{yaml}"),
         Err(error) => error,
     };

@@ -13,7 +13,7 @@ use libtest_mimic::Trial;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
 use pte_emit::{
-    Assembly, Model, Options as AssembleOptions, PrintOptions,
+    AssembleOptions, Assembly, Model, PrintOptions,
     check::CheckOptions,
     plan::{HeaderMode, LayoutOptions, Storage},
     release::Serializer,
@@ -61,15 +61,13 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
         for (external_data, mode) in VARIANTS {
             let external = if external_data { ", --external-data" } else { "" };
             let variant = format!("{} verification, {}{external}", mode.verify, mode.loader);
-            let mut options = AssembleOptions::default();
-            options.external_data = external_data;
+            let options = AssembleOptions::default().external_data(external_data);
             match compare_outputs(&RUNNER, &case.input, &options, mode) {
                 Ok(compared) => assert!(compared > 0 || !must_compare, "{variant}: no test compares an output"),
                 Err(failures) => panic!("{variant}:\n{}", failures.join("\n")),
             }
         }
-        let mut options = AssembleOptions::default();
-        options.prune = true;
+        let options = AssembleOptions::default().prune(true);
         if let Err(failures) = compare_outputs(&RUNNER, &case.input, &options, VARIANTS[0].1) {
             panic!("--prune:\n{}", failures.join("\n"));
         }
@@ -96,10 +94,11 @@ fn compare_outputs(runner: &Path, path: &Path, options: &AssembleOptions, mode: 
 
 /// Options that rewrite a file of an old release for the runtime of today (docs/releases.md).
 fn rewritten() -> LayoutOptions {
-    let mut layout = LayoutOptions::default();
-    (layout.constants, layout.delegates) = (Some(Storage::Segment), Some(Storage::Segment));
-    (layout.header, layout.builder) = (Some(HeaderMode::Auto), Some(Serializer::Exir));
-    layout
+    LayoutOptions::default()
+        .constants(Storage::Segment)
+        .delegates(Storage::Segment)
+        .header(HeaderMode::Auto)
+        .builder(Serializer::Exir)
 }
 
 /// Programs of other releases: the runtime loads the methods of those without errors in `check`, and of all others once
@@ -238,8 +237,7 @@ fn pruned_programs_compute_the_same() {
         instructions.join(",\n")
     );
     for (prune, remaining) in [(false, 20), (true, 8)] {
-        let mut options = AssembleOptions::default();
-        options.prune = prune;
+        let options = AssembleOptions::default().prune(prune);
         let assembly = Model::from_yaml("pruned", &yaml, ".").assemble(&options).unwrap();
         let instructions = assembly.program().plans()[0].chains.as_ref().unwrap()[0].instructions.as_ref().unwrap();
         assert_eq!(instructions.len(), remaining);
@@ -312,8 +310,7 @@ fn edited_dumps_compute_as_edited_modules() {
     let folder = edits();
     for (edit, source) in &cases {
         for prune in [false, true] {
-            let mut options = AssembleOptions::default();
-            options.prune = prune;
+            let options = AssembleOptions::default().prune(prune);
             let context = format!("{edit}, prune: {prune}");
             let assembly = Model::from_yaml("edited", source, &folder).assemble(&options);
             let assembly = assembly.unwrap_or_else(|error| panic!("{context}: {error}\n{source}"));

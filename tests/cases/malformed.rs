@@ -18,7 +18,7 @@ use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity, rules};
 use pte_emit::PrintOptions;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan};
-use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Assembly, Model};
 use pte_model::data::Blob;
 use pte_model::data::Origin;
 
@@ -195,8 +195,7 @@ fn findings_for(files: &[(String, Vec<u8>)], release: Option<Arc<Release>>) -> V
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
         files[1..].iter().map(|(name, bytes)| DataFile::from_bytes(name.clone(), bytes).unwrap()).collect();
-    let mut options = CheckOptions::default();
-    options.runtime.clone_from(&release);
+    let options = CheckOptions::default().runtime(release.clone());
     let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&options)).collect();
     let mut options = with_data(with);
     options.runtime = release;
@@ -263,9 +262,7 @@ fn commands_do_not_panic(example: &Example) {
 }
 
 fn options(explicit: bool) -> PrintOptions {
-    let mut options = PrintOptions::default();
-    (options.explicit, options.file) = (explicit, "file".to_owned());
-    options
+    PrintOptions::default().explicit(explicit).file("file".to_owned())
 }
 
 /// File of an assembly with the extension of `name`.
@@ -418,7 +415,5 @@ fn zero(value: &EValue) -> Option<TestData> {
 
 /// Options of validation with these `.ptd` files.
 fn with_data(with: Vec<DataFile>) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.with = with;
-    options
+    CheckOptions::default().with(with)
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use pte_check::semantics::limits::{LIMITS, Limit};
-use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
+use pte_emit::{AssembleOptions, Code, Diagnostic, Error, MethodBuilder, Model, Resolved};
 
 use crate::guide;
 use crate::support::{files_below, malformed, root, sections, snapshot};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism};
 use pte_emit::{
-    Assembly, Blob, Model, Options, ScalarType,
+    AssembleOptions, Assembly, Blob, Model, ScalarType,
     edit::{BoundOptions, InputBound},
 };
 use pte_generate::calls::repeatable;
@@ -33,7 +33,7 @@ const SCALES: [f64; 4] = [1.0, 0.6, 0.3, 0.0];
 fn bounded(model: &Model, options: &BoundOptions) -> Result<Assembly, String> {
     let mut resolved = model.resolve_for_changes().map_err(|error| error.to_string())?;
     resolved.bound(options).map_err(|error| error.to_string())?;
-    resolved.to_files(&Options::default()).map_err(|error| error.to_string())
+    resolved.to_files(&AssembleOptions::default()).map_err(|error| error.to_string())
 }
 
 fn sizes_of(tensor: &Tensor) -> Vec<i32> {
@@ -132,9 +132,7 @@ fn compare(
 }
 
 fn options(inputs: &[&str]) -> BoundOptions {
-    let mut options = BoundOptions::default();
-    options.inputs = inputs.iter().map(|input| input.parse().expect("a bound")).collect();
-    options
+    BoundOptions::default().inputs(inputs.iter().map(|input| input.parse().expect("a bound")).collect())
 }
 
 /// The bounds of another export of a program.
@@ -215,8 +213,7 @@ fn random_programs_compute_the_same() {
         let mut random = Random::of_item(seed, index);
         let original = crate::support::program::files(&program(&mut random, &operators, 4)).expect("a program");
         let plan = &original.program().plans()[0];
-        let mut options = BoundOptions::default();
-        options.method.clone_from(&plan.name);
+        let mut options = BoundOptions::default().method(plan.name.clone());
         for (number, input) in plan.inputs.iter().flatten().enumerate() {
             let Some(EValue::Tensor(tensor)) = plan.value(*input) else { continue };
             if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_BOUND {

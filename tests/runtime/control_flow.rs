@@ -12,7 +12,7 @@ use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, Operator, OperatorId, Program, TensorData, ValueId,
 };
 use pte_emit::{
-    Assembly, Options, Resolved,
+    AssembleOptions, Assembly, Resolved,
     check::{CheckOptions, RuleId},
     edit::OptimizeOptions,
 };
@@ -117,7 +117,7 @@ struct Case {
 
 impl Case {
     fn files(&self, resolved: Resolved) -> Assembly {
-        resolved.to_files(&Options::default()).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+        resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 
     fn run(&self, assembly: &Assembly) -> Vec<String> {

@@ -14,7 +14,7 @@ use pretty_assertions::assert_eq;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, MemoryPlanner};
 use pte_emit::{
-    Assembly, Model, Options, PrintOptions, Reproduction, Resolved, ScalarType,
+    AssembleOptions, Assembly, Model, PrintOptions, Reproduction, Resolved, ScalarType,
     check::{CheckOptions, RuleId},
     edit::{MergeOptions, MethodRename, OptimizeOptions, StripKind},
     plan::LayoutConfig,
@@ -32,7 +32,7 @@ use crate::support::{files as written, root, runner, seed};
 const GROUP: usize = 3;
 
 fn bytes(resolved: Resolved) -> Vec<u8> {
-    let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
 
@@ -164,21 +164,19 @@ fn edited_methods_have_the_same_outputs() {
 /// The files of a program after each edit, with its name.
 fn edited(model: &Model, folder: &Path) -> Vec<(&'static str, Assembly)> {
     let resolve = || model.resolve_for_changes().unwrap();
-    let files =
-        |resolved: Resolved, options: &Options| resolved.to_files(options).unwrap_or_else(|error| panic!("{error}"));
-    let plain = |resolved: Resolved| files(resolved, &Options::default());
-    let mut external = Options::default();
-    external.external_data = true;
-    let mut pruned = Options::default();
-    pruned.prune = true;
+    let files = |resolved: Resolved, options: &AssembleOptions| {
+        resolved.to_files(options).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let plain = |resolved: Resolved| files(resolved, &AssembleOptions::default());
+    let external = AssembleOptions::default().external_data(true);
+    let pruned = AssembleOptions::default().prune(true);
     let mut optimized = resolve();
     optimized.optimize(&OptimizeOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let moved = files(model.resolve().unwrap(), &external);
     let findings = moved.check(&CheckOptions::default()).unwrap();
     assert!(findings.iter().flat_map(|findings| &findings.list).all(|finding| finding.rule.id != RuleId::G_34));
     let (pte, ptds) = written::write(&moved, folder).unwrap();
-    let mut internal = Options::default();
-    (internal.internal_data, internal.with) = (true, ptds);
+    let internal = AssembleOptions::default().internal_data(true).with(ptds);
     let name = model.program().unwrap().plans()[0].name.clone().unwrap();
     let renamed = resolve().rename_methods(&[MethodRename::new(&name, "other")]).unwrap().0;
     let back = renamed.rename_methods(&[MethodRename::new("other", &name)]).unwrap().0;
@@ -221,7 +219,7 @@ fn edits_keep_the_outputs_of_several_executions() {
             program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory.planner = MemoryPlanner::Minimal);
             let Some(script) = script(&program) else { continue };
             let folder = tempfile::tempdir().unwrap();
-            let before = Resolved::from(program).to_files(&Options::default()).unwrap();
+            let before = Resolved::from(program).to_files(&AssembleOptions::default()).unwrap();
             let expected = outputs(&runner, &before, &script).unwrap_or_else(|error| panic!("{name}: {error}"));
             executed.fetch_add(u64::from(expected.iter().any(|answer| answer == "execute ok")), Ordering::Relaxed);
             let model = Model::from_binary("p.pte", before.program_file().unwrap().to_vec().unwrap());
@@ -255,7 +253,8 @@ fn state_is_read_through_its_views_and_added_outputs_are_planned() {
     let runner = runner::locate();
     let model = |yaml: &str| Model::from_yaml("m.yaml", yaml, ".");
     let written = |yaml: &str| {
-        let assembly = model(yaml).assemble(&Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+        let assembly =
+            model(yaml).assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
         Model::from_binary("m.pte", assembly.program_file().unwrap().to_vec().unwrap())
     };
     let state = written(
@@ -269,9 +268,9 @@ fn state_is_read_through_its_views_and_added_outputs_are_planned() {
       - {kernel: aten::neg.out, args: [w], out: y}
 ",
     );
-    let mut pruned = Options::default();
-    pruned.prune = true;
-    let stripped = state.resolve().unwrap().strip(&StripKind::ALL).unwrap().0.to_files(&Options::default()).unwrap();
+    let pruned = AssembleOptions::default().prune(true);
+    let stripped =
+        state.resolve().unwrap().strip(&StripKind::ALL).unwrap().0.to_files(&AssembleOptions::default()).unwrap();
     for assembly in [state.resolve().unwrap().to_files(&pruned).unwrap(), stripped] {
         assert_eq!(second(&runner, &assembly), [[-1.5; 6]]);
     }
@@ -297,7 +296,10 @@ fn state_is_read_through_its_views_and_added_outputs_are_planned() {
     options.reproduction = Reproduction::AllButOffsets;
     let replanned = with_output(&options);
     assert!(replanned.contains("[mul_1, neg]") && !replanned.contains("offset"), "{replanned}");
-    assert_eq!(second(&runner, &model(&replanned).assemble(&Options::default()).unwrap()), [[0.0, 4.0], [-0.0, 1.0]]);
+    assert_eq!(
+        second(&runner, &model(&replanned).assemble(&AssembleOptions::default()).unwrap()),
+        [[0.0, 4.0], [-0.0, 1.0]]
+    );
 }
 
 /// Values of other kinds are not made.

@@ -12,7 +12,7 @@ use std::process::Command;
 use super::memory::pte_files;
 use crate::support::runner;
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     deploy::{FirmwareOptions, FirmwarePlatform, FirmwarePool},
     memory::Abi,
 };
@@ -53,8 +53,7 @@ fn compare(program: &Path, pte: &Path, counts: &mut Counts, failures: &mut Vec<S
     for plan in plans {
         let Some(method) = plan.name.as_deref().filter(|name| !name.is_empty()) else { continue };
         for (platform, names) in RUNNERS {
-            let mut options = FirmwareOptions::new(*platform);
-            (options.abi, options.methods) = (Abi::Bits64, vec![method.to_owned()]);
+            let options = FirmwareOptions::new(*platform).abi(Abi::Bits64).methods(vec![method.to_owned()]);
             let Ok(firmware) = source.firmware(&options) else { continue };
             let pools = names.map(|name| firmware.pools.iter().find(|pool| pool.name.ends_with(name)));
             let exact = pools.map(|pool| pool.map_or(0, |pool| pool.bytes));
@@ -104,7 +103,7 @@ fn the_runners_need_as_much() {
     let temporary = tempfile::tempdir().expect("there is room");
     let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
     for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
-        let assembled = Model::open(&path).and_then(|source| source.assemble(&Options::default()));
+        let assembled = Model::open(&path).and_then(|source| source.assemble(&AssembleOptions::default()));
         let Some(file) = assembled.as_ref().ok().and_then(|assembly| assembly.program_file()) else { continue };
         let pte = temporary.path().join(path.with_extension("pte").file_name().expect("a name"));
         std::fs::write(&pte, file.to_vec().expect("the data can be read")).expect("there is room");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use pte_check::CheckOptions;
 use pte_emit::program::Program;
-use pte_emit::{Model, Options};
+use pte_emit::{AssembleOptions, Model};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
 use pte_transform::prune::prune;
 
@@ -38,7 +38,7 @@ fn folded(file: &Path, max_growth: u64) -> Outcome {
     let methods = vec![true; resolved.program.plans().len()];
     let folded = fold(&mut resolved.program, &methods, FoldOptions { max_growth }).unwrap();
     prune(&mut resolved.program);
-    let assembly = resolved.to_files(&Options::default()).unwrap();
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap();
     let findings = assembly.check(&CheckOptions::default()).unwrap();
     if findings[0].has_errors() {
         let errors = findings[0].list.iter().map(|finding| finding.to_string());

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use pretty_assertions::assert_eq;
 use pte_check::CheckOptions;
-use pte_emit::{LargeData, Model, Options, PrintOptions};
+use pte_emit::{AssembleOptions, LargeData, Model, PrintOptions};
 use pte_generate::calls::repeatable;
 use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;
@@ -112,12 +112,11 @@ fn programs_are_valid_and_round_trip() {
     for index in 0..150 {
         let bytes = file(seed, index, &operators, INSTRUCTIONS);
         assert_valid(&index.to_string(), &bytes);
-        let mut options = PrintOptions::default();
-        options.large_data = LargeData::Inline;
+        let options = PrintOptions::default().large_data(LargeData::Inline);
         let printed = Model::from_binary("", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{index}");
         assert!(!printed.text.contains("Every property"), "{index}: {}", printed.text);
-        let assembly = Model::from_yaml("", &printed.text, ".").assemble(&Options::default()).unwrap();
+        let assembly = Model::from_yaml("", &printed.text, ".").assemble(&AssembleOptions::default()).unwrap();
         assert!(assembly.program_file().unwrap().to_vec().unwrap() == bytes, "{index}");
         let program = Model::from_binary("", &bytes).resolve().unwrap().program;
         let plans = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());

@@ -3,7 +3,7 @@
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime indices:: -- --ignored`.
 
-use pte_emit::{Model, Options, check::CheckOptions};
+use pte_emit::{AssembleOptions, Model, check::CheckOptions};
 
 use super::optimize_memory::{answers, script};
 use crate::support::runner;
@@ -54,7 +54,7 @@ fn check_reports_the_indices_that_kernels_reject() {
                  instructions: [{{kernel: {operator}, args: {args}, out: {out}}}]\n"
             );
             let assembly = Model::from_yaml("m.yaml", &yaml, ".")
-                .assemble(&Options::default())
+                .assemble(&AssembleOptions::default())
                 .unwrap_or_else(|error| panic!("{error}\n{yaml}"));
             let reports = assembly.check(&CheckOptions::default()).unwrap();
             let findings: Vec<_> = reports.iter().flat_map(|report| &report.list).map(ToString::to_string).collect();

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use pte_analysis::inference;
 use pte_analysis::operators::ResolvedOperator;
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
-use pte_emit::{Model, Options, Resolved};
+use pte_emit::{AssembleOptions, Model, Resolved};
 use pte_model::data::number::{self, NumericValue};
 use pte_model::format::{DimOrder, ScalarType};
 use pte_operators::inference::constraints;
@@ -210,7 +210,7 @@ fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
             }
         }
     }
-    let assembly = match resolved.to_files(&Options::default()) {
+    let assembly = match resolved.to_files(&AssembleOptions::default()) {
         Ok(assembly) => assembly,
         Err(error) if methods.len() == 1 => return vec![Execution::Rejected(error.to_string())],
         Err(_) => return methods.chunks(1).flat_map(|method| execute(method)).collect(),

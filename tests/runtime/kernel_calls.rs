@@ -250,8 +250,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
 
 /// A file as YAML in one line.
 fn one_line(bytes: &[u8]) -> String {
-    let mut options = PrintOptions::default();
-    options.large_data = LargeData::Inline;
+    let options = PrintOptions::default().large_data(LargeData::Inline);
     let printed = match Model::from_binary("call.pte", bytes).to_yaml(".".as_ref(), &options) {
         Ok(printed) => printed.text,
         Err(error) => return error.to_string(),

@@ -9,15 +9,14 @@ use std::process::Command;
 
 use crate::support::runner;
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     memory::{Abi, MemoryOptions},
 };
 use serde_json::Value;
 
 /// Memory of a program, as JSON; `None` if the file cannot be read.
 fn computed(source: &Model, abi: Abi, ptd: Option<&Path>) -> Option<Value> {
-    let mut options = MemoryOptions::default();
-    (options.abi, options.with) = (abi, ptd.map(Path::to_owned).into_iter().collect());
+    let options = MemoryOptions::default().abi(abi).with(ptd.map(Path::to_owned).into_iter().collect());
     let memory = source.memory(&options).ok()?;
     Some(serde_json::to_value(memory).expect("JSON"))
 }
@@ -256,7 +255,7 @@ pub fn each_program(each: &mut dyn FnMut(&Path, Option<&Path>)) {
     let temporary = tempfile::tempdir().expect("there is room");
     let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
     for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
-        let Ok(assembly) = Model::open(&path).and_then(|source| source.assemble(&Options::default())) else {
+        let Ok(assembly) = Model::open(&path).and_then(|source| source.assemble(&AssembleOptions::default())) else {
             continue;
         };
         if assembly.program_file().is_none() {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     memory::{MemoryOptions, MethodFootprint},
 };
 use pte_generate::calls::{operators, valid};
@@ -173,8 +173,7 @@ fn the_computed_sizes_are_enough_and_one_byte_less_is_not() {
     let judge = runner::locate().with_file_name("trials");
     let mut tally = Tally::default();
     each_program(&mut |pte, ptd| {
-        let mut options = MemoryOptions::default();
-        options.with = ptd.map(Path::to_owned).into_iter().collect();
+        let options = MemoryOptions::default().with(ptd.map(Path::to_owned).into_iter().collect());
         let Ok(memory) = Model::open(pte).and_then(|model| model.memory(&options)) else { return };
         for method in &memory.methods {
             tally.try_method(&judge, pte, ptd, method);
@@ -204,7 +203,8 @@ fn kernels_take_what_is_computed_from_the_temporary_allocator() {
         tally.try_method(&judge, &pte, None, method);
         method.temporary_allocator.kernels
     };
-    let files = Model::from_yaml("topk.yaml", sources::TOPK, ".").assemble(&Options::default()).expect("a program");
+    let files =
+        Model::from_yaml("topk.yaml", sources::TOPK, ".").assemble(&AssembleOptions::default()).expect("a program");
     let bytes = files.program_file().expect("a program").to_vec().expect("there is room");
     assert_eq!(try_program(&bytes, &mut tally), 1600);
     assert_eq!((tally.exact, tally.failures.as_slice()), (1, &[][..]));

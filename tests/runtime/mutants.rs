@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity};
-use pte_emit::{Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Model};
 use pte_model::data::Origin;
 
 use crate::support::{fields, files_below, root, runner};
@@ -227,11 +227,7 @@ fn bases() -> Vec<Base> {
         let text = fs::read_to_string(&path).unwrap();
         let input = Model::from_yaml(&name, &text, &examples);
         let assemble = |external_data| {
-            let overrides = {
-                let mut options = AssembleOptions::default();
-                options.external_data = external_data;
-                options
-            };
+            let overrides = { AssembleOptions::default().external_data(external_data) };
             let assembly = input.assemble(&overrides).unwrap_or_else(|error| panic!("{error}"));
             let data: Vec<(String, Vec<u8>)> = assembly
                 .data_files()
@@ -595,7 +591,5 @@ fn accepted_files_run_several_times() {
 
 /// Options of validation with these `.ptd` files.
 fn with_data(with: Vec<DataFile>) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.with = with;
-    options
+    CheckOptions::default().with(with)
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 use pte_emit::program::{EValue, MemoryPlanner, Program, Tensor};
 use pte_emit::{
-    Assembly, Model, Options, Resolved,
+    AssembleOptions, Assembly, Model, Resolved,
     check::CheckOptions,
     edit::{MethodMemory, MinimizeOptions, OptimizeOptions},
 };
@@ -44,8 +44,7 @@ struct Table {
 impl Table {
     fn add(&mut self, name: &str, resolved: &dyn Fn() -> Resolved) -> Vec<MethodMemory> {
         let run = |reorder, reuse, planners: &[MemoryPlanner]| {
-            let mut options = MinimizeOptions::default();
-            (options.reorder, options.reuse, options.planners) = (reorder, reuse, planners.to_vec());
+            let options = MinimizeOptions::default().reorder(reorder).reuse(reuse).planners(planners.to_vec());
             resolved().minimize_memory(&options)
         };
         let total = |methods: &[MethodMemory]| methods.iter().map(|method| method.planned[1]).sum::<u64>();
@@ -165,12 +164,12 @@ pub fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<S
 /// Minimizes the memory of a program, checks the result, and compares the outputs. Returns `true` if it was executed.
 fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
     let resolved = || model.resolve_for_changes().unwrap_or_else(|error| panic!("{name}: {error}"));
-    let Ok(before) = resolved().to_files(&Options::default()) else { return false };
+    let Ok(before) = resolved().to_files(&AssembleOptions::default()) else { return false };
     let stated = planned(&before);
     let methods = table.add(name, &resolved);
     let mut changed = resolved();
     assert_eq!(changed.minimize_memory(&MinimizeOptions::default()), methods, "{name}: not the same again");
-    let after = changed.to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let after = changed.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let minimized = planned(&after);
     assert!(minimized <= stated, "{name}: {stated} -> {minimized}");
     let errors = |assembly: &Assembly| {
@@ -215,7 +214,7 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
 /// Returns a program after all passes of [`Resolved::optimize`].
 fn optimized(name: &str, mut resolved: Resolved, stated: u64) -> Assembly {
     let done = resolved.optimize(&OptimizeOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let after = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let after = resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let planned = planned(&after);
     assert_eq!(planned, done.methods.iter().map(|method| method.planned[1]).sum::<u64>(), "{name}");
     assert!(planned <= stated, "{name}: {stated} -> {planned}");

@@ -5,7 +5,7 @@
 //! `PTE_EMIT_ORDERS_SEED` chooses the calls.
 
 use pte_emit::program::{DimOrder, EValue, Program};
-use pte_emit::{Options, Resolved};
+use pte_emit::{AssembleOptions, Resolved};
 use pte_generate::calls::{operators, valid};
 use pte_generate::lower::{BoundaryMemory, MethodWriter};
 use pte_generate::random::Random;
@@ -62,8 +62,9 @@ fn kernels_reject_tensors_in_several_orders() {
             continue;
         }
         let script = script(&program).unwrap();
-        let assembly =
-            Resolved::from(program).to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let assembly = Resolved::from(program)
+            .to_files(&AssembleOptions::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let answers = answers(&runner, &assembly, &script).unwrap_or_else(|error| panic!("{name}: {error}"));
         let executed = answers.iter().filter(|answer| *answer == "execute ok").count();
         let rejected = answers.iter().filter(|answer| answer.starts_with("execute error 0x12")).count();

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::LazyLock;
 
-use pte_emit::{Model, Options};
+use pte_emit::{AssembleOptions, Model};
 use pte_generate::calls::operators;
 use pte_generate::random::Random;
 use pte_model::format::program::{INSTRUCTION, InstructionType, KernelType, PROGRAM};
@@ -644,8 +644,7 @@ fn bases() -> Vec<Base> {
         let name = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
         let text = fs::read_to_string(&path).unwrap();
         for external_data in [false, true] {
-            let mut options = Options::default();
-            options.external_data = external_data;
+            let options = AssembleOptions::default().external_data(external_data);
             let source = Model::from_yaml(&name, &text, &examples);
             let assembly = source.assemble(&options).unwrap_or_else(|error| panic!("{error}"));
             let data: Vec<Vec<u8>> = assembly.data_files().map(|(_, file)| file.to_vec().unwrap()).collect();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pretty_assertions::assert_eq;
-use pte_emit::{Assembly, Model, Options, payload::PayloadContent, weights::SetWeightsOptions};
+use pte_emit::{AssembleOptions, Assembly, Model, payload::PayloadContent, weights::SetWeightsOptions};
 
 use crate::support::execution::run_tests;
 use crate::support::root;
@@ -27,12 +27,9 @@ fn run(assembly: &Assembly) -> usize {
 fn programs_run_wherever_their_data_are() {
     for name in ["linear", "named_data_delegate", "named_data_external", "xnnpack_linear", "checkpoint"] {
         let model = example(name);
-        let mut external = Options::default();
-        external.external_data = true;
-        let mut by_pattern = Options::default();
-        by_pattern.external = vec!["d*.ptd=*".parse().unwrap()];
-        let mut internal = Options::default();
-        internal.internal_data = true;
+        let external = AssembleOptions::default().external_data(true);
+        let by_pattern = AssembleOptions::default().external(vec!["d*.ptd=*".parse().unwrap()]);
+        let internal = AssembleOptions::default().internal_data(true);
         for options in [external, by_pattern, internal] {
             // A pattern that matches nothing is an error: all data are external already.
             if let Ok(assembly) = model.assemble(&options) {
@@ -74,12 +71,11 @@ fn weights_of_another_model_give_its_outputs() {
         path
     };
     let mut resolved = Model::open(&a).unwrap().resolve().unwrap();
-    let mut options = SetWeightsOptions::default();
-    options.like = Some(weights(&a, "a.safetensors"));
+    let options = SetWeightsOptions::default().like(weights(&a, "a.safetensors"));
     let changes = resolved.weight_changes(&[], &weights(&b, "b.safetensors"), &options).unwrap();
     assert_eq!(changes.problems(false), [""; 0]);
     resolved.set_weights(0, &changes);
-    let new = resolved.to_files(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+    let new = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
     let [old, new, expected] = [fs::read(&a).unwrap(), new, fs::read(&b).unwrap()].map(|pte| outputs(&pte));
     assert_eq!(new, expected);
     assert!(old != new && new.len() > 3, "{new:?}");
@@ -95,8 +91,8 @@ fn replaced_payloads_run() {
     Model::from_yaml("w.yaml", source, "").assembly().unwrap().safetensors().unwrap().write(&mut bytes).unwrap();
     let path = folder.path().join("w.safetensors");
     fs::write(&path, bytes).unwrap();
-    let mut options = SetWeightsOptions::default();
-    options.map = ["filter*=weight", "bias*=bias"].iter().map(|rule| rule.parse().unwrap()).collect();
+    let options = SetWeightsOptions::default()
+        .map(["filter*=weight", "bias*=bias"].iter().map(|rule| rule.parse().unwrap()).collect());
     let graph = "
 graph:
   values:
@@ -126,6 +122,6 @@ graph:
             }
         };
         resolved.replace_payload(at, content, &[]).unwrap();
-        assert_eq!(run(&resolved.to_files(&Options::default()).unwrap()), 1, "{with_graph}");
+        assert_eq!(run(&resolved.to_files(&AssembleOptions::default()).unwrap()), 1, "{with_graph}");
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pte_emit::check::RuleId;
-use pte_emit::{Model, Options, PrintOptions};
+use pte_emit::{AssembleOptions, Model, PrintOptions};
 use pte_generate::random::Random;
 
 use crate::support::driver::{Driver, crashed};
@@ -344,7 +344,7 @@ fn graph(random: Random, dims: &[u64], count: usize, damaged: bool) -> (String, 
 }
 
 fn assembled(yaml: &str) -> Result<Vec<u8>, String> {
-    let assembly = Model::from_yaml("graph.yaml", yaml, ".").assemble(&Options::default());
+    let assembly = Model::from_yaml("graph.yaml", yaml, ".").assemble(&AssembleOptions::default());
     assembly.map_err(|error| error.to_string())?.program_file().unwrap().to_vec().map_err(|error| error.to_string())
 }
 

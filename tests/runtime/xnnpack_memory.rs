@@ -16,7 +16,7 @@ use crate::memory::pte_files;
 use crate::support::runner;
 use crate::xnnpack_graphs;
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     memory::{DelegateAccuracy, DelegateFootprint, Held, MemoryOptions, MemorySource, Processor},
 };
 use pte_generate::random::Random;
@@ -137,8 +137,7 @@ struct Comparison {
 
 impl Comparison {
     fn compare(&mut self, judge: &Path, pte: &Path, ptd: Option<&Path>, label: &str) {
-        let mut options = MemoryOptions::default();
-        options.processor = Some(processor());
+        let options = MemoryOptions::default().processor(processor());
         let Some(memory) = Model::open(pte).ok().and_then(|model| model.memory(&options).ok()) else { return };
         if memory.methods.iter().all(|method| computed(&method.delegates).is_none()) {
             return;
@@ -441,7 +440,7 @@ fn processor() -> Processor {
 fn graphs_assemble() {
     for index in 0..60 {
         let yaml = program(1, index);
-        let assembly = Model::from_yaml("graph.yaml", &*yaml, ".").assemble(&Options::default());
+        let assembly = Model::from_yaml("graph.yaml", &*yaml, ".").assemble(&AssembleOptions::default());
         if let Err(error) = assembly {
             panic!("graph {index}: {error}\n{yaml}");
         }
@@ -459,7 +458,7 @@ fn random_graphs_take_as_much() {
     for index in 0..count {
         for (label, yaml) in [("graph", program(seed, index)), ("small graph", xnnpack_graphs::undamaged(seed, index))]
         {
-            let Ok(assembly) = Model::from_yaml("graph.yaml", yaml, ".").assemble(&Options::default()) else {
+            let Ok(assembly) = Model::from_yaml("graph.yaml", yaml, ".").assemble(&AssembleOptions::default()) else {
                 continue;
             };
             let bytes = assembly.program_file().expect("a program").to_vec().expect("bytes");
@@ -483,7 +482,8 @@ fn programs_take_as_much() {
     let temporary = tempfile::tempdir().expect("there is room");
     let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
     for path in examples.filter(|path| path.display().to_string().starts_with("examples/xnnpack")) {
-        let assembly = Model::open(&path).and_then(|source| source.assemble(&Options::default())).expect("an example");
+        let assembly =
+            Model::open(&path).and_then(|source| source.assemble(&AssembleOptions::default())).expect("an example");
         let pte = temporary.path().join("example.pte");
         std::fs::write(&pte, assembly.program_file().expect("a program").to_vec().expect("bytes"))
             .expect("there is room");

@@ -191,7 +191,7 @@ fn payloads_of_xnnpack_are_explained() {
         "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x], delegates: {part: {
         backend: XnnpackBackend, graph: {header: false, values: {w: {datatype: fp32, data: [0.5, 2]}}}}},
         instructions: [{delegate: part, args: [x, x]}]}}";
-    let assembly = pte_emit::Model::from_yaml("bare.yaml", bare, ".").assemble(&pte_emit::Options::default());
+    let assembly = pte_emit::Model::from_yaml("bare.yaml", bare, ".").assemble(&pte_emit::AssembleOptions::default());
     let text = lines_of(&assembly.unwrap().program_file().unwrap().to_vec().unwrap());
     assert!(text.contains("data    8 bytes       values[0]: float32 [2]: 0.5, 2"), "{text}");
 

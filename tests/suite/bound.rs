@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pretty_assertions::assert_eq;
 use pte_emit::program::{EValue, TensorShapeDynamism};
 use pte_emit::{
-    Assembly, Model, Options,
+    AssembleOptions, Assembly, Model,
     edit::{BoundOptions, InputBound},
 };
 use pte_generate::calls::repeatable;
@@ -27,8 +27,7 @@ fn folders() -> Vec<PathBuf> {
 /// Bounds of the inputs of a program; with a dynamic input, if `is_static` makes it static.
 fn bounds_of(model: &Model, is_static: bool) -> BoundOptions {
     let plan = &model.program().unwrap().plans()[0];
-    let mut options = BoundOptions::default();
-    options.all_static = is_static;
+    let mut options = BoundOptions::default().all_static(is_static);
     for (number, input) in plan.inputs.iter().flatten().enumerate() {
         if let Some(EValue::Tensor(tensor)) = plan.value(*input) {
             let sizes = tensor.sizes.as_deref().unwrap().iter().copied().map(Some).collect();
@@ -49,7 +48,7 @@ fn a_lower_bound_gives_what_the_exporter_writes() {
         let bounded = |is_static: bool, other: &Model| {
             let mut resolved = open("large.pte").resolve_for_changes().unwrap();
             resolved.bound(&bounds_of(other, is_static)).unwrap();
-            resolved.to_files(&Options::default()).unwrap()
+            resolved.to_files(&AssembleOptions::default()).unwrap()
         };
         let (small, fixed) = (open("small.pte"), open("static.pte"));
         let assembly = bounded(false, &small);
@@ -94,8 +93,7 @@ fn a_lower_bound_never_needs_more_memory() {
         let mut random = Random::of_item(30, index);
         let original = files(&program(&mut random, &operators, 4)).unwrap();
         let plan = &original.program().plans()[0];
-        let mut options = BoundOptions::default();
-        options.method.clone_from(&plan.name);
+        let mut options = BoundOptions::default().method(plan.name.clone());
         for (number, input) in plan.inputs.iter().flatten().enumerate() {
             let Some(EValue::Tensor(tensor)) = plan.value(*input) else { continue };
             if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_BOUND {
@@ -114,7 +112,7 @@ fn a_lower_bound_never_needs_more_memory() {
         if options.inputs.is_empty() || resolved.bound(&options).is_err() {
             continue;
         }
-        let after = resolved.to_files(&Options::default()).unwrap();
+        let after = resolved.to_files(&AssembleOptions::default()).unwrap();
         let [before, after] = [&original, &after].map(|assembly| planned(assembly).iter().sum::<i64>());
         assert!(after <= before, "{index}: {after} from {before}");
         bounded += 1;

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_emit::program::{DimOrder, ExecutionPlan, Program, nbytes};
-use pte_emit::{Options, Resolved};
+use pte_emit::{AssembleOptions, Resolved};
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 use pte_model::format::serializer::Serializer;
@@ -111,7 +111,7 @@ proptest! {
         let mut resolved = Resolved::from(Program::new(vec![ExecutionPlan::new(name)]));
         resolved.tests = tests.clone();
         resolved.layout.bpte_builder = Some(if flatc { Serializer::Flatc } else { Serializer::Exir });
-        let assembly = resolved.to_files(&Options::default()).unwrap();
+        let assembly = resolved.to_files(&AssembleOptions::default()).unwrap();
         let found = read_bytes(&assembly.bundled().unwrap().to_vec().unwrap()).unwrap();
         prop_assert_eq!(found.program.to_vec().unwrap(), assembly.program_file().unwrap().to_vec().unwrap());
         prop_assert_eq!(formatted(&found.tests), formatted(&tests));
@@ -127,10 +127,12 @@ fn json_states_an_infinite_input_as_a_string() {
         )
     };
     let bundle = |text: &str| {
-        let assembly = pte_emit::Model::from_yaml("m.json", text, ".").assemble(&pte_emit::Options::default()).unwrap();
+        let assembly =
+            pte_emit::Model::from_yaml("m.json", text, ".").assemble(&pte_emit::AssembleOptions::default()).unwrap();
         assembly.tests.clone()
     };
     assert_eq!(format!("{:?}", bundle(&source("\"-inf\""))), format!("{:?}", bundle(&source("-.inf"))));
-    let error = pte_emit::Model::from_yaml("m.json", source("\"much\""), ".").assemble(&pte_emit::Options::default());
+    let error =
+        pte_emit::Model::from_yaml("m.json", source("\"much\""), ".").assemble(&pte_emit::AssembleOptions::default());
     assert!(error.unwrap_err().to_string().contains("`d` is a Double, the test gives the string `much`"));
 }

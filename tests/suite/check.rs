@@ -43,7 +43,7 @@ fn a_large_program_has_the_findings_of_a_small_one() {
         let meta = format!("  forward:\n    container_meta: {{inputs: {}, outputs: y}}\n", "i".repeat(length));
         let yaml = yaml.replacen("  forward:\n", &meta, 1);
         let source = pte_emit::Model::from_yaml("large.yaml", &yaml, ".");
-        let assembly = source.assemble(&pte_emit::Options::default()).unwrap();
+        let assembly = source.assemble(&pte_emit::AssembleOptions::default()).unwrap();
         let origin = Origin::Bytes(assembly.program_file().unwrap().to_vec().unwrap().into());
         let found = pte_check::file(&origin, &CheckOptions::default()).unwrap();
         found.list.iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
@@ -212,7 +212,5 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
 
 /// Options of validation for a runtime build.
 fn of_profile(profile: Profile) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.profile = profile;
-    options
+    CheckOptions::default().profile(profile)
 }

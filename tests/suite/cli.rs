@@ -1463,7 +1463,7 @@ fn the_examples_of_operators_assemble() {
         let example = text(operator, "example");
         let yaml = format!("methods:\n  forward:\n    values:\n{values}    instructions:\n      {example}\n");
         let source = pte_emit::Model::from_yaml("example.yaml", &yaml, "");
-        let assembly = source.assemble(&pte_emit::Options::default());
+        let assembly = source.assemble(&pte_emit::AssembleOptions::default());
         // No operator accepts the sizes; the number and kinds of the arguments are right.
         match assembly {
             Ok(assembly) => {

@@ -11,7 +11,7 @@ use pte_emit::program::{
     EValue, ExecutionPlan, FieldReference, Memory, OperandAccess, Program, Tensor, TensorData, ValueId,
 };
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     diff::{DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Differences},
     plan::{Alignment, LayoutOptions},
 };
@@ -30,9 +30,7 @@ use crate::support::{files_below, root, seed, sources};
 
 /// Options with one area.
 fn only(area: DiffArea) -> DiffOptions {
-    let mut options = DiffOptions::default();
-    options.only = Some(area);
-    options
+    DiffOptions::default().only(area)
 }
 
 fn compared(left: &[u8], right: &[u8]) -> Differences {
@@ -80,9 +78,7 @@ fn a_program_is_equal_to_itself_and_to_its_dump() {
         let found = compared(&bytes, &bytes);
         assert!(found.is_empty(), "{:?}", found.list);
         let source = Model::from_binary("model.pte", &bytes);
-        let mut options = PrintOptions::default();
-        options.file = "model.pte".to_owned();
-        options.large_data = pte_emit::LargeData::Inline;
+        let options = PrintOptions::default().file("model.pte".to_owned()).large_data(pte_emit::LargeData::Inline);
         let printed = source.to_yaml(".".as_ref(), &options).unwrap();
         let yaml = Model::from_yaml("dump.yaml", printed.text, ".");
         let found = source.diff(&yaml, &DiffOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -95,7 +91,7 @@ fn a_program_is_equal_to_itself_and_to_its_dump() {
 fn yaml_is_equal_to_what_it_assembles_to() {
     for path in examples() {
         let source = Model::from_yaml(path.display().to_string(), sources::read(&path), path.parent().unwrap());
-        let assembly = source.assemble(&Options::default()).unwrap();
+        let assembly = source.assemble(&AssembleOptions::default()).unwrap();
         let bytes = assembly.program_file().unwrap().to_vec().unwrap();
         let found = source.diff(&Model::from_binary("file", &bytes), &DiffOptions::default()).unwrap();
         assert!(found.is_empty(), "{}: {:?}", path.display(), found.list);
@@ -107,11 +103,10 @@ fn layout_and_memory_planning_are_no_meaning() {
     for path in examples() {
         let text = sources::read(&path);
         let source = Model::from_yaml("example.yaml", text, path.parent().unwrap());
-        let mut options = Options::default();
-        options.layout = LayoutOptions::default();
+        let mut options = AssembleOptions::default().layout(LayoutOptions::default());
         options.layout.segment_alignment = Some(Alignment::Page);
         options.layout.tensor_alignment = Some(Alignment::Bytes(64));
-        let left = source.assemble(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let left = source.assemble(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
         let Ok(right) = source.assemble(&options) else { continue };
         let right = right.program_file().unwrap().to_vec().unwrap();
         let found = compared(&left, &right);
@@ -842,7 +837,7 @@ fn differences_are_symmetric() {
                 TensorData::None | TensorData::Elsewhere(_) => true,
             };
             program.plans().iter().all(|plan| plan.tensors().all(fits))
-                && pte_emit::Resolved::from(program.clone()).plan(&pte_emit::Options::default()).is_ok()
+                && pte_emit::Resolved::from(program.clone()).plan(&pte_emit::AssembleOptions::default()).is_ok()
         };
         if !sides.iter().all(is_writable) {
             continue;
@@ -1055,8 +1050,7 @@ fn data_that_differ_have_statistics_and_uses() {
     assert_eq!(difference.left.as_ref().unwrap().uses, ["methods.forward.instructions[1].args[1] (other)"]);
     // Without reading them, data are equal; with hashes there are no statistics.
     let source = |bytes: &[u8]| Model::from_binary("file", bytes);
-    let mut options = DiffOptions::default();
-    options.data = DiffData::None;
+    let mut options = DiffOptions::default().data(DiffData::None);
     assert!(source(&left).diff(&source(&right), &options).unwrap().is_empty());
     options.data = DiffData::Hash;
     let found = source(&left).diff(&source(&right), &options).unwrap();
@@ -1299,8 +1293,7 @@ fn reads_that_are_not_compared_are_a_difference() {
 fn another_planner_is_no_meaning() {
     let (mut others, mut count) = (0, 0);
     let dumps = exported().into_iter().filter_map(|bytes| {
-        let mut options = PrintOptions::default();
-        options.large_data = pte_emit::LargeData::Inline;
+        let options = PrintOptions::default().large_data(pte_emit::LargeData::Inline);
         Some(Model::from_binary("model.pte", &bytes).to_yaml(".".as_ref(), &options).ok()?.text)
     });
     let texts = examples().iter().map(|path| sources::read(path)).chain(dumps).collect::<Vec<String>>();
@@ -1311,7 +1304,7 @@ fn another_planner_is_no_meaning() {
             for plan in resolved.program.execution_plan.iter_mut().flatten().filter(|_| is_naive) {
                 plan.memory.planner = pte_emit::program::MemoryPlanner::Naive;
             }
-            let assembly = resolved.plan(&Options::default()).ok()?.emit().ok()?;
+            let assembly = resolved.plan(&AssembleOptions::default()).ok()?.emit().ok()?;
             assembly.program_file()?.to_vec().ok()
         };
         let (Some(left), Some(right)) = (assembled(false), assembled(true)) else { continue };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use pte_emit::{Blob, LargeData, Model, Options as AssembleOptions, PrintOptions};
+use pte_emit::{AssembleOptions, Blob, LargeData, Model, PrintOptions};
 use pte_model::data::Origin;
 
 use crate::support::folder::{Folder, RELU};
@@ -268,11 +268,7 @@ fn externalizing_and_internalizing_reproduces_the_file() {
         let run = |path: &Path, overrides: &AssembleOptions| {
             Model::open(path).unwrap().assemble(overrides).unwrap_or_else(|error| panic!("{name}: {error}"))
         };
-        let split = run(&original, &{
-            let mut options = AssembleOptions::default();
-            options.external_data = true;
-            options
-        });
+        let split = run(&original, &{ AssembleOptions::default().external_data(true) });
         let (program, data) = (folder.path().join("split.pte"), folder.path().join("split.ptd"));
         std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
         let mut with = Vec::new();
@@ -283,12 +279,7 @@ fn externalizing_and_internalizing_reproduces_the_file() {
             std::fs::write(&data, file.to_vec().unwrap()).unwrap();
             with.push(data.clone());
         }
-        let joined = run(&program, &{
-            let mut options = AssembleOptions::default();
-            options.internal_data = true;
-            options.with = with;
-            options
-        });
+        let joined = run(&program, &{ AssembleOptions::default().internal_data(true).with(with) });
         assert!(joined.program_file().unwrap().to_vec().unwrap() == std::fs::read(&original).unwrap(), "{name}");
     }
 }
@@ -306,19 +297,10 @@ fn externalizing_and_internalizing_keeps_copies() {
     let run = |path: &Path, overrides: AssembleOptions| {
         Model::open(path).unwrap().assemble(&overrides).expect("a valid file")
     };
-    let split = run(&original, {
-        let mut options = AssembleOptions::default();
-        options.external_data = true;
-        options
-    });
+    let split = run(&original, AssembleOptions::default().external_data(true));
     std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
     std::fs::write(&data, split.data_files().next().unwrap().1.to_vec().unwrap()).unwrap();
-    let back = run(&program, {
-        let mut options = AssembleOptions::default();
-        options.internal_data = true;
-        options.with = vec![data];
-        options
-    });
+    let back = run(&program, { AssembleOptions::default().internal_data(true).with(vec![data]) });
     assert!(back.program_file().unwrap().to_vec().unwrap() == bytes(text));
 }
 
@@ -326,12 +308,7 @@ fn externalizing_and_internalizing_keeps_copies() {
 fn a_missing_key_is_an_error() {
     let path = root().join("tests/golden/upstream/bytes/lora_tags/model.pte");
     let with = vec![root().join("tests/golden/upstream/bytes/lora_tags/first.ptd")];
-    let overrides = {
-        let mut options = AssembleOptions::default();
-        options.internal_data = true;
-        options.with = with;
-        options
-    };
+    let overrides = { AssembleOptions::default().internal_data(true).with(with) };
     let report = Model::open(path).unwrap().assemble(&overrides).unwrap_err().to_string();
     assert!(report.contains("unknown key `2.weight`"), "{report}");
 }
@@ -399,8 +376,7 @@ fn hashed_data_differ_where_the_files_do() {
         )
     };
     let hashed = |yaml: &str, folder: &Path| {
-        let mut options = PrintOptions::default();
-        (options.large_data, options.file) = (LargeData::Hash, "x.pte".to_owned());
+        let options = PrintOptions::default().large_data(LargeData::Hash).file("x.pte".to_owned());
         let path = folder.join("x.pte");
         std::fs::write(&path, bytes(yaml)).unwrap();
         let printed = Model::open(&path).unwrap().to_yaml(folder, &options).unwrap();

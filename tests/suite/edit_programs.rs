@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    Model, Options, Resolved,
+    AssembleOptions, Model, Resolved,
     check::CheckOptions,
     diff::{DiffArea, DiffOptions},
     edit::{MergeOptions, Merged, MethodRename, Optimization, OptimizeOptions, StripKind},
@@ -20,7 +20,7 @@ use crate::support::{mutation, root};
 
 /// Bytes of the `.pte` of an edited program.
 fn bytes(resolved: Resolved) -> Vec<u8> {
-    let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
 
@@ -47,7 +47,7 @@ fn upstream() -> Vec<(PathBuf, Vec<u8>)> {
     paths.sort();
     let read = |path: PathBuf| {
         let content = std::fs::read(&path).unwrap();
-        let rewritten = Model::from_binary("", &content).resolve().ok()?.to_files(&Options::default()).ok()?;
+        let rewritten = Model::from_binary("", &content).resolve().ok()?.to_files(&AssembleOptions::default()).ok()?;
         (rewritten.program_file()?.to_vec().ok()? == content).then_some((path, content))
     };
     paths.into_iter().filter_map(read).collect()
@@ -120,9 +120,7 @@ fn methods_of_the_exporter_are_extracted_and_merged_to_the_same_bytes() {
 }
 
 fn only_meaning() -> DiffOptions {
-    let mut options = DiffOptions::default();
-    options.only = Some(DiffArea::Meaning);
-    options
+    DiffOptions::default().only(DiffArea::Meaning)
 }
 
 fn generated(seed: u64, index: u64, operators: &[KnownOperator]) -> Vec<u8> {
@@ -178,8 +176,7 @@ fn state_is_shared_as_by_the_exporter() {
         };
         all.iter().map(one).collect()
     };
-    let mut options = MergeOptions::default();
-    options.share_state = true;
+    let options = MergeOptions::default().share_state(true);
     let (merged, report) = Resolved::merge(inputs(&all), &options, &[]).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = report.shared_state.iter().map(|buffer| buffer.name.as_str()).collect();
     assert_eq!(names, ["state", "state_1"]);
@@ -205,7 +202,7 @@ fn the_state_of_two_programs_stays_apart() {
         let expected = (size as u64).next_multiple_of(16) * 2;
         assert_eq!(sizes.get(2).copied(), Some(expected as i64), "{:?}", plan.name);
     }
-    let assembly = merged.to_files(&Options::default()).unwrap();
+    let assembly = merged.to_files(&AssembleOptions::default()).unwrap();
     assert!(!assembly.check(&CheckOptions::default()).unwrap()[0].has_errors());
 }
 
@@ -292,11 +289,10 @@ proptest! {
         if read().is_err() {
             return Ok(());
         }
-        let emit = |resolved: Resolved| drop(resolved.to_files(&Options::default()).map(|files| {
+        let emit = |resolved: Resolved| drop(resolved.to_files(&AssembleOptions::default()).map(|files| {
             files.program_file().map(|file| file.to_vec().is_ok())
         }));
-        let mut options = MergeOptions::default();
-        options.prefixes = vec![(Some(0), "p_".to_owned())];
+        let mut options = MergeOptions::default().prefixes(vec![(Some(0), "p_".to_owned())]);
         let sides = || vec![read().unwrap(), Model::from_binary("other.pte", &other).resolve().unwrap()];
         drop(Resolved::merge(sides(), &options, &[]).map(|(merged, _)| emit(merged)));
         options.share_state = true;

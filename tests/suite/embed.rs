@@ -87,8 +87,7 @@ fn arrays_have_the_bytes_of_files() {
 /// YAML is the file that it assembles to, with the same alignment and the same figures.
 #[test]
 fn yaml_and_its_file_are_the_same_array() {
-    let mut options = EmbeddedFileOptions::default();
-    options.facts = true;
+    let mut options = EmbeddedFileOptions::default().facts(true);
     let mut aligned = Vec::new();
     for entry in std::fs::read_dir(root().join("examples")).unwrap() {
         let path = entry.unwrap().path();
@@ -118,8 +117,7 @@ fn yaml_and_its_file_are_the_same_array() {
 
 #[test]
 fn quantization_is_that_of_the_calls_next_to_inputs_and_outputs() {
-    let mut options = EmbeddedFileOptions::default();
-    options.facts = true;
+    let options = EmbeddedFileOptions::default().facts(true);
     let quantization = |yaml: &str| {
         let files = Model::from_yaml("q.yaml", yaml, ".").embedded_files(&options).unwrap();
         let method = &files[0].facts.as_ref().unwrap().methods[0];
@@ -265,8 +263,7 @@ fn names_that_macros_share_are_errors() {
 /// A damaged file is an array or an error.
 #[test]
 fn damaged_files_do_not_panic() {
-    let mut options = EmbeddedFileOptions::default();
-    options.facts = true;
+    let options = EmbeddedFileOptions::default().facts(true);
     for name in ["linear", "quantize", "xnnpack_linear"] {
         let file = Model::open(example(name)).unwrap().assembly().unwrap().program_file().unwrap().to_vec().unwrap();
         let mut random = pte_generate::random::Random::new(1);
@@ -295,8 +292,7 @@ fn too_many_figures_are_an_error() {
         let values: String = (0..count).map(|n| format!("x{n}: {{tensor: float32, sizes: [1]}}, ")).collect();
         let names: Vec<String> = (0..count).map(|n| format!("x{n}")).collect();
         let yaml = format!("methods: {{f: {{values: {{{values}}}, inputs: [{}]}}}}", names.join(", "));
-        let mut options = EmbeddedFileOptions::default();
-        options.facts = true;
+        let options = EmbeddedFileOptions::default().facts(true);
         Model::from_yaml("m.yaml", yaml, ".").embedded_files(&options).map(drop)
     };
     inputs(1000).unwrap();
@@ -490,8 +486,7 @@ fn c_and_cpp_read_the_same_bytes_and_figures() {
     let mut expected =
         format!("q.pte {} 0 0\nl.pte {} 1 0\nl.ptd {} 0 0\n", size("q.pte"), size("l.pte"), size("l.ptd"));
     expected += &format!("relu.pte {} 0 0\n", size("relu.pte"));
-    let mut options = EmbeddedFileOptions::default();
-    options.facts = true;
+    let options = EmbeddedFileOptions::default().facts(true);
     let facts = Model::open(example("quantize")).unwrap().embedded_files(&options).unwrap().remove(0).facts.unwrap();
     let scales = ["0.25", "0"];
     for (method, scale) in facts.methods.iter().zip(scales) {

@@ -188,8 +188,8 @@ fn refused_inputs_leave_nothing() {
 fn several_methods_have_the_largest_pools() {
     let model = Model::from_yaml("mixed.yaml", MIXED, "tests/payloads");
     let pools = |methods: &[&str]| {
-        let mut options = FirmwareOptions::new(FirmwarePlatform::Cmsis);
-        options.methods = methods.iter().map(|method| (*method).to_owned()).collect();
+        let options = FirmwareOptions::new(FirmwarePlatform::Cmsis)
+            .methods(methods.iter().map(|method| (*method).to_owned()).collect());
         let firmware = model.firmware(&options).unwrap();
         (firmware.methods.len(), firmware.pools.iter().map(|pool| pool.bytes).collect::<Vec<_>>())
     };
@@ -221,8 +221,7 @@ fn the_path_of_the_program_is_relative() {
 fn pools_depend_on_the_size_of_pointers() {
     let model = Model::open("examples/linear.yaml").unwrap();
     let of = |platform, abi| {
-        let mut options = FirmwareOptions::new(platform);
-        options.abi = abi;
+        let options = FirmwareOptions::new(platform).abi(abi);
         model.firmware(&options).unwrap().pools
     };
     let [small, large] = [Abi::Arm32, Abi::Bits64].map(|abi| of(FirmwarePlatform::Zephyr, abi)[0].bytes);

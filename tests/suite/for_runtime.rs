@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
 use pte_emit::{
-    Assembly, Error, Model, Options,
+    AssembleOptions, Assembly, Error, Model,
     release::{Release, Serializer},
 };
 
 use crate::support::root;
 
 /// Options of writing for a release.
-fn options(release: &str) -> Options {
-    let mut options = Options::default();
-    options.for_runtime = Some(Arc::new(Release::find(release).unwrap().clone()));
-    options
+fn options(release: &str) -> AssembleOptions {
+    AssembleOptions::default().for_runtime(Arc::new(Release::find(release).unwrap().clone()))
 }
 
 fn assemble(yaml: &str, release: &str) -> Result<Assembly, Error> {
@@ -129,7 +127,7 @@ fn an_edited_file_keeps_its_layout() {
     let resolved = Model::open(path).unwrap().resolve_for_changes().unwrap();
     assert!(resolved.runtime.is_none());
     assert_eq!(resolved.layout.builder, Serializer::Flatc);
-    let file = resolved.to_files(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+    let file = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
     assert_eq!(file[12..16], 24u32.to_le_bytes());
 }
 
@@ -201,7 +199,7 @@ fn calls_of_newer_operators_are_replaced_where_they_are_equal() {
         assert_eq!(written.replaced.values().map(|calls| calls.count).sum::<u64>(), 1, "{call}");
         // The same program, as YAML that states the release.
         let yaml = format!("runtime: \"{release}\"\n{}", method(&values, outputs, call));
-        let stated = Model::from_yaml("model.yaml", yaml, ".").assemble(&Options::default()).unwrap();
+        let stated = Model::from_yaml("model.yaml", yaml, ".").assemble(&AssembleOptions::default()).unwrap();
         assert_eq!(
             stated.program_file().unwrap().to_vec().unwrap(),
             assembly.program_file().unwrap().to_vec().unwrap()

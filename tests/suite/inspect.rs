@@ -35,8 +35,7 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
 }
 
 fn sizes(source: &Model, dimensions: &[SizeDimension]) -> Option<Vec<(String, Value)>> {
-    let mut options = SizeOptions::default();
-    options.dimensions = dimensions.to_vec();
+    let options = SizeOptions::default().dimensions(dimensions.to_vec());
     let files = source.size(&options).ok()?;
     Some(files.into_iter().map(|(name, file)| (name, serde_json::to_value(file).unwrap())).collect())
 }
@@ -88,7 +87,7 @@ fn yaml_has_the_sizes_of_its_files() {
     let mut compared = 0;
     for path in files(Path::new("examples"), &["yaml"]) {
         let Ok(source) = Model::open(&path) else { continue };
-        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::AssembleOptions::default()) else { continue };
         let Some(measured) = sizes(&source, ALL) else { continue };
         for ((extension, bytes), (name, found)) in crate::support::sources::files(&assembly).into_iter().zip(measured) {
             let Some(expected) = sizes(&Model::from_binary(format!("a.{extension}"), &bytes), ALL) else { continue };
@@ -109,7 +108,7 @@ fn every_byte_of_malformed_files_has_one_owner() {
     let mut measured = 0;
     for path in files(Path::new("examples"), &["yaml"]) {
         let Ok(source) = Model::open(&path) else { continue };
-        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::AssembleOptions::default()) else { continue };
         for (extension, bytes) in crate::support::sources::files(&assembly) {
             let name = format!("{}.{extension}", path.display());
             let Some(files) = sizes(&Model::from_binary(name.clone(), &bytes), ALL) else { continue };
@@ -167,7 +166,7 @@ fn yaml_is_inspected_as_its_files() {
     for path in examples.chain(files(Path::new("tests/golden/upstream"), &["yaml"])) {
         let Ok(source) = Model::open(&path) else { continue };
         let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
-        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::AssembleOptions::default()) else { continue };
         let Some(program) = assembly.program_file() else { continue };
         let file = Model::from_binary("file.pte", program.to_vec().unwrap());
         // The releases are those that run it with its weights.

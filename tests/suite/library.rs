@@ -7,9 +7,7 @@ use pte_emit::program::{
     Args, BackendDelegate, Chain, DelegateId, EValue, ExecutionPlan, ExternalData, Instruction, Memory, NamedData,
     OperatorId, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
-use pte_emit::{
-    Argument, Assembly, Blob, BlobId, MethodBuilder, Model, Options as AssembleOptions, Resolved, ScalarType, Value,
-};
+use pte_emit::{Argument, AssembleOptions, Assembly, Blob, BlobId, MethodBuilder, Model, Resolved, ScalarType, Value};
 
 // Its main function is run by nobody here.
 #[allow(dead_code)]
@@ -299,8 +297,7 @@ fn a_large_alignment_exceeds_the_size_limit() {
     program.named_data = Some(["a", "b"].into_iter().zip(data).map(named).collect());
     let message = planning_error(&program);
     assert!(message.contains("named_data[") && message.contains("1099511627777 bytes"), "{message}");
-    let mut options = AssembleOptions::default();
-    options.max_size = Some(u64::MAX);
+    let options = AssembleOptions::default().max_size(u64::MAX);
     assert!(pte_emit::Resolved::from(program.clone()).to_files(&options).is_ok(), "the limit can be raised");
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
-use pte_emit::{Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Model};
 use pte_inspect::annotate::{AnnotateOptions, annotate};
 use pte_model::data::Origin;
 use pte_model::format::Format;
@@ -80,11 +80,7 @@ fn run(text: &str, folder: &Path) -> Result<(), String> {
     LARGEST.set(0);
     let outcome = panic::catch_unwind(|| {
         for external_data in [false, true] {
-            let overrides = {
-                let mut options = AssembleOptions::default();
-                options.external_data = external_data;
-                options
-            };
+            let overrides = { AssembleOptions::default().external_data(external_data) };
             match input.assemble(&overrides) {
                 Err(report) => {
                     assert!(!report.diagnostics().is_empty(), "an error without messages");

@@ -4,7 +4,7 @@
 use std::fs;
 
 use pretty_assertions::assert_eq;
-use pte_emit::{Model, Options, check::CheckOptions, diff::DiffOptions};
+use pte_emit::{AssembleOptions, Model, check::CheckOptions, diff::DiffOptions};
 use pte_generate::random::Random;
 
 use crate::support::folder::Folder;
@@ -30,7 +30,7 @@ fn yaml(name: &str, file: &[u8]) -> String {
         model.to_yaml(root(), &properties::print_options_of(false, pte_emit::LargeData::Inline, name)).unwrap();
     assert_eq!(printed.difference, None, "{name}");
     let text = printed.text.clone();
-    let assembly = Model::from_yaml("again.yaml", &text, root()).assemble(&Options::default()).unwrap();
+    let assembly = Model::from_yaml("again.yaml", &text, root()).assemble(&AssembleOptions::default()).unwrap();
     assert!(assembly.program_file().unwrap().to_vec().unwrap() == file, "{name}: {text}");
     text
 }
@@ -179,13 +179,14 @@ fn a_moved_instruction_is_an_error() {
         "      - {kernel: aten::relu.out, args: [x], out: r}\n      - {delegate:",
         1,
     );
-    let error = Model::from_yaml("moved.yaml", moved, root()).assemble(&Options::default()).unwrap_err().to_string();
+    let error =
+        Model::from_yaml("moved.yaml", moved, root()).assemble(&AssembleOptions::default()).unwrap_err().to_string();
     assert!(
         error.contains("`methods.forward.instructions[0].instr_args`") && error.contains("no DelegateCall"),
         "{error}"
     );
     let without: String = text.split_inclusive('\n').take_while(|line| !line.starts_with("unknown:")).collect();
-    Model::from_yaml("without.yaml", without, root()).assemble(&Options::default()).unwrap();
+    Model::from_yaml("without.yaml", without, root()).assemble(&AssembleOptions::default()).unwrap();
 }
 
 #[test]
@@ -194,7 +195,8 @@ fn memory_is_not_planned_around_unknown_instructions() {
     let start = text.find(", memory: {pool").expect("explicit offsets");
     let end = start + text[start..].find('}').unwrap() + 1;
     let auto = text[..start].to_owned() + &text[end..];
-    let error = Model::from_yaml("auto.yaml", auto, root()).assemble(&Options::default()).unwrap_err().to_string();
+    let error =
+        Model::from_yaml("auto.yaml", auto, root()).assemble(&AssembleOptions::default()).unwrap_err().to_string();
     assert!(error.contains("cannot be planned, because it has an instruction of a newer schema"), "{error}");
 }
 
@@ -223,7 +225,8 @@ fn changed_files_do_not_panic() {
             let options = properties::print_options_of(false, pte_emit::LargeData::Inline, name);
             let Ok(printed) = model.to_yaml(root(), &options) else { continue };
             if printed.difference.is_none() {
-                let assembly = Model::from_yaml("again.yaml", &printed.text, root()).assemble(&Options::default());
+                let assembly =
+                    Model::from_yaml("again.yaml", &printed.text, root()).assemble(&AssembleOptions::default());
                 assert!(assembly.unwrap().program_file().unwrap().to_vec().unwrap() == changed);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use pte_emit::{Model, Options, PrintOptions};
+use pte_emit::{AssembleOptions, Model, PrintOptions};
 use pte_model::data::Blob;
 use pte_payload::description::DescribeError;
 use pte_payload::memory::Processor;
@@ -39,7 +39,7 @@ fn payloads_of_other_writers_are_described() {
         );
         let source = Model::from_yaml(*name, yaml, root());
         // From the YAML, and from the file that it assembles to.
-        let assembled = source.assemble(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let assembled = source.assemble(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
         let from_yaml = source.payloads().unwrap();
         let from_file = Model::from_binary("m.pte", &assembled).payloads().unwrap();
         assert_eq!((&*from_yaml[0].path, &*from_file[0].path), ("forward/d", "forward/part0"));

@@ -21,8 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 fn formatted(source: &Model, format: ReportFormat) -> Result<String, pte_emit::Error> {
-    let mut options = ReportOptions::default();
-    options.format = format;
+    let options = ReportOptions::default().format(format);
     source.report(None, &options)
 }
 
@@ -210,7 +209,7 @@ methods:
 fn malformed_files_have_a_report_of_what_can_be_read() {
     for path in files_below(&root().join("examples/malformed"), &["yaml"]) {
         let source = Model::open(&path).unwrap();
-        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::AssembleOptions::default()) else { continue };
         let Some(bytes) = assembly.program_file().and_then(|file| file.to_vec().ok()) else { continue };
         for bytes in [&bytes[..], &bytes[..bytes.len() / 2]] {
             let page = formatted(&Model::from_binary("malformed.pte", bytes), ReportFormat::Html);
@@ -341,8 +340,7 @@ fn statistics_are_those_of_the_data() {
          outputs: [y], instructions: [{kernel: aten::mul.out, args: [x, w], out: y}]}}",
         ".",
     );
-    let mut options = ReportOptions::default();
-    options.data_statistics = true;
+    let options = ReportOptions::default().data_statistics(true);
     let find = |document: &Value| {
         let values = document["graph"]["methods"][0]["values"].as_array().unwrap();
         values.iter().find(|value| value["name"] == "w").unwrap()["statistics"].clone()
@@ -611,8 +609,7 @@ fn a_browser_shows_all_of_a_report() {
     ];
     let layers = page(&Model::from_yaml("layers.yaml", &yaml, "."));
     add("layers.html", layers, common_steps(90), [more, pictures("graph", "#graph")].concat());
-    let mut options = ReportOptions::default();
-    options.data_statistics = true;
+    let options = ReportOptions::default().data_statistics(true);
     let weights = models::delegated(2, 2).report(None, &options).unwrap();
     let more = vec![json!(["click", "#weights tbody tr button"])];
     add("statistics.html", weights, common_steps(3), [more, pictures("weights", "#weights")].concat());

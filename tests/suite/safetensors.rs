@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use pte_emit::{Model, Options, check::CheckOptions};
+use pte_emit::{AssembleOptions, Model, check::CheckOptions};
 
 use crate::support::folder::{Done, Folder};
 use crate::support::runner::{self, Mode};
@@ -167,7 +167,7 @@ fn changed_files_are_rejected_or_valid() {
 
 /// Converts a file to a `.safetensors`; `None` if it is rejected.
 fn convert_in_memory(bytes: &[u8]) -> Option<Vec<u8>> {
-    let assembly = Model::from_binary("x.safetensors", bytes).assemble(&Options::default()).ok()?;
+    let assembly = Model::from_binary("x.safetensors", bytes).assemble(&AssembleOptions::default()).ok()?;
     let mut written = Vec::new();
     assembly.safetensors().ok()?.write(&mut written).unwrap();
     Some(written)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    Model, Options,
+    AssembleOptions, Model,
     plan::LayoutConfig,
     weights::{Manifest, SetWeightsOptions, WeightList, compare_manifests, parse_manifest},
 };
@@ -460,13 +460,13 @@ fn external_then_internal_gives_the_file_back() {
         let original = std::fs::read(&path).unwrap();
         let model = Model::open(&path).unwrap();
         let Ok(resolved) = model.resolve() else { continue };
-        let same = resolved.to_files(&Options::default()).ok().and_then(|files| files.program_file()?.to_vec().ok());
+        let same =
+            resolved.to_files(&AssembleOptions::default()).ok().and_then(|files| files.program_file()?.to_vec().ok());
         // A program without data has no alignment of segments to recover.
         if same.as_ref() != Some(&original) || resolved_layout(&model) != LayoutConfig::default() {
             continue;
         }
-        let mut options = Options::default();
-        options.external_data = true;
+        let options = AssembleOptions::default().external_data(true);
         let split = model.assemble(&options).unwrap();
         let with: Vec<PathBuf> = split
             .data_files()
@@ -491,8 +491,7 @@ fn external_then_internal_gives_the_file_back() {
         {
             continue;
         }
-        let mut back = Options::default();
-        (back.with, back.internal_data) = (with, true);
+        let back = AssembleOptions::default().with(with).internal_data(true);
         let back = program.assemble(&back).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert!(back.program_file().unwrap().to_vec().unwrap() == original, "{}", path.display());
         moved += 1;
@@ -529,7 +528,7 @@ proptest! {
         prop_assert!(changes.problems(true).is_empty());
         prop_assert_eq!(changes.problems(false).is_empty(), new.len() == sizes.len());
         resolved.set_weights(0, &changes);
-        let file = resolved.to_files(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let file = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
         let hashes = |list: WeightList| list.weights.into_iter().map(|weight| weight.sha256.unwrap()).collect::<Vec<_>>();
         let found = hashes(Model::from_binary("m.pte", file).weights(&[]).unwrap());
         let (old, mut new) = (hashes(model.weights(&[]).unwrap()), hashes(source.weights(&[]).unwrap()).into_iter());

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use pte_emit::check::RuleId;
-use pte_emit::{LargeData, Model, Options, PrintOptions, check::CheckOptions};
+use pte_emit::{AssembleOptions, LargeData, Model, PrintOptions, check::CheckOptions};
 use pte_model::data::{Blob, Origin};
 use pte_model::reader;
 use pte_xnnpack::draft::Draft;
@@ -91,7 +91,7 @@ fn sizes_of_an_input_are_one_edit() {
         delegates: {part: {backend: XnnpackBackend, graph: {values: {x: {datatype: fp32, sizes: [2, 3]}}, inputs: [x],
         outputs: [y], nodes: [{static_reshape: {input: x, output: z, new_shape: [0]}}, {tanh: {input: z, output: y}}]}}}}}";
     let assembled = |text: &str| {
-        let assembly = Model::from_yaml("m.yaml", text, ".").assemble(&Options::default());
+        let assembly = Model::from_yaml("m.yaml", text, ".").assemble(&AssembleOptions::default());
         assembly.unwrap_or_else(|error| panic!("{error}\n{text}")).program_file().unwrap().to_vec().unwrap()
     };
     let print = |bytes: &[u8], options: &PrintOptions| {
@@ -101,8 +101,7 @@ fn sizes_of_an_input_are_one_edit() {
     let printed = print(&original, &PrintOptions::default());
     assert_eq!(printed.matches("datatype").count(), 1, "{printed}");
     assert!(assembled(&printed) == original);
-    let mut options = PrintOptions::default();
-    options.explicit = true;
+    let options = PrintOptions::default().explicit(true);
     let explicit = print(&original, &options);
     assert_eq!(explicit.matches("datatype").count(), 3, "{explicit}");
     let larger = |text: &str| text.replace("[2, 3]", "[4, 3]").replace("sizes: [6]", "sizes: [12]");
@@ -110,9 +109,7 @@ fn sizes_of_an_input_are_one_edit() {
 }
 
 fn options(file: &Path) -> PrintOptions {
-    let mut options = PrintOptions::default();
-    (options.large_data, options.file) = (LargeData::Refer, file.canonicalize().unwrap().display().to_string());
-    options
+    PrintOptions::default().large_data(LargeData::Refer).file(file.canonicalize().unwrap().display().to_string())
 }
 
 /// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
@@ -125,8 +122,7 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
             instructions: [{{delegate: part, args: [x, x]}}]}}}}"
         );
         let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
-        let mut options = PrintOptions::default();
-        options.large_data = LargeData::Inline;
+        let options = PrintOptions::default().large_data(LargeData::Inline);
         let printed = Model::from_binary("model.pte", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{}", printed.text);
         assert!(assembled(&printed.text, Path::new(".")) == bytes, "{}", printed.text);
@@ -215,7 +211,7 @@ fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
 /// Returns the bytes of a program with files in a folder.
 fn assembled(text: &str, folder: &Path) -> Vec<u8> {
     let source = Model::from_yaml("model.yaml", text, folder);
-    let assembly = source.assemble(&Options::default());
+    let assembly = source.assemble(&AssembleOptions::default());
     let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
@@ -426,11 +422,12 @@ fn overrides_of_payloads_are_checked() {
         ),
     ] {
         let yaml = overridden(&field);
-        let error = Model::from_yaml("m.yaml", &yaml, ".").assemble(&Options::default()).unwrap_err().to_string();
+        let error =
+            Model::from_yaml("m.yaml", &yaml, ".").assemble(&AssembleOptions::default()).unwrap_err().to_string();
         assert!(error.contains("m.yaml:20:") && error.contains(expected), "{field}: {error}");
     }
     let same = overridden(&format!("{base}.nodes[0].filter_id: 1"));
-    let assembly = Model::from_yaml("m.yaml", &same, ".").assemble(&Options::default()).unwrap();
+    let assembly = Model::from_yaml("m.yaml", &same, ".").assemble(&AssembleOptions::default()).unwrap();
     assert!(assembly.warnings.to_string().contains("changes nothing"), "{}", assembly.warnings);
 }
 

@@ -1,7 +1,7 @@
 //! Emits programs that are built without a source.
 
 use pte_emit::program::Program;
-use pte_emit::{Assembly, Error, Options, Resolved, plan::LayoutConfig};
+use pte_emit::{AssembleOptions, Assembly, Error, Resolved, plan::LayoutConfig};
 use pte_generate::calls::repeatable;
 use pte_generate::programs::KnownOperator;
 
@@ -16,11 +16,11 @@ pub fn in_place_operators() -> Vec<KnownOperator> {
 pub fn write(program: &Program, layout: &LayoutConfig) -> Vec<u8> {
     let mut resolved = Resolved::from(program.clone());
     resolved.layout = layout.clone();
-    let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let assembly = resolved.to_files(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
 
 /// Plans a program and emits its files, with the default options.
 pub fn files(program: &Program) -> Result<Assembly, Error> {
-    Resolved::from(program.clone()).to_files(&Options::default())
+    Resolved::from(program.clone()).to_files(&AssembleOptions::default())
 }

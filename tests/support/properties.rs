@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use pte_check::{CheckOptions, DataFile, Finding, Findings, RuleSeverity};
 use pte_emit::check::RuleId;
 use pte_emit::program;
-use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Assembly, Model};
 use pte_emit::{LargeData, PrintOptions, Printed, plan::LayoutConfig};
 use pte_inspect::annotate::{self, AnnotateOptions};
 use pte_model::data::Origin;
@@ -59,11 +59,7 @@ const SMALL: u64 = 1 << 20;
 /// # Errors
 /// The printed source, or a message.
 pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
-    let overrides = {
-        let mut options = AssembleOptions::default();
-        options.max_size = Some(SMALL);
-        options
-    };
+    let overrides = { AssembleOptions::default().max_size(SMALL) };
     let Ok(assembly) = Model::from_yaml("source", text, folder).assemble(&overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // Patched files may be unreadable.
@@ -88,9 +84,7 @@ pub fn print_options() -> PrintOptions {
 
 /// Options of `dump`.
 pub fn print_options_of(explicit: bool, large_data: LargeData, file: &str) -> PrintOptions {
-    let mut options = PrintOptions::default();
-    (options.explicit, options.large_data, options.file) = (explicit, large_data, file.to_owned());
-    options
+    PrintOptions::default().explicit(explicit).large_data(large_data).file(file.to_owned())
 }
 
 /// Options of `annotate`, changed by `set`.
@@ -337,14 +331,10 @@ pub fn is_reemitted(path: &Path) {
 
 /// Options of validation with these `.ptd` files.
 fn with_data(with: Vec<DataFile>) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.with = with;
-    options
+    CheckOptions::default().with(with)
 }
 
 /// Options of validation for a runtime build.
 fn of_profile(profile: pte_check::Profile) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.profile = profile;
-    options
+    CheckOptions::default().profile(profile)
 }

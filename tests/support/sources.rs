@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_emit::{AssembleOptions, Assembly, Model};
 use pte_yaml::template;
 
 /// A call of `topk` whose queue is larger than what the lookup of its kernel takes.

@@ -286,7 +286,5 @@ impl Run {
 
 /// Options of validation with these `.ptd` files.
 fn with_data(with: Vec<DataFile>) -> CheckOptions {
-    let mut options = CheckOptions::default();
-    options.with = with;
-    options
+    CheckOptions::default().with(with)
 }

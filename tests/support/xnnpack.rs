@@ -1,6 +1,6 @@
 //! Graphs in XNNPACK payloads that tests change and write again, and programs with one operation.
 
-use pte_emit::{MethodBuilder, Options, Resolved};
+use pte_emit::{AssembleOptions, MethodBuilder, Resolved};
 use pte_model::format::ScalarType;
 use pte_model::format::table::Union;
 use pte_xnnpack::schema::{self as xnnpack, Datatype, Operation, Quantization};
@@ -213,7 +213,7 @@ impl GraphBuilder {
             }
         }
         let program = Resolved::from_methods([method]).unwrap_or_else(|error| panic!("{error}"));
-        program.to_files(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap()
+        program.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap()
     }
 }
 

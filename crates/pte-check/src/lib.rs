@@ -62,46 +62,45 @@ use pte_model::reader::root;
 use pte_operators::OperatorSet;
 use pte_releases::Release;
 
-/// Options of [`file()`] and of the other checks.
-///
-/// ```
-/// use pte_check::{CheckOptions, DataFile, Profile};
-/// use pte_model::data::Origin;
-///
-/// let mut options = CheckOptions::default();
-/// options.profile = Profile::Portable;
-/// options.data = true;
-/// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
-/// let findings = pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?;
-/// assert!(!findings.has_errors());
-///
-/// // Weights are validated with the program that uses them, or alone.
-/// assert!(DataFile::open("missing.ptd").is_err());
-/// let weights = DataFile::from_bytes("empty.ptd", b"")?;
-/// assert!(weights.check(&options).has_errors());
-/// options.with = vec![weights];
-/// assert!(pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?.has_errors());
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct CheckOptions {
-    /// Runtime build that the file is for.
-    pub profile: Profile,
-    /// The `.ptd` files loaded with the program.
-    pub with: Vec<DataFile>,
-    /// Read and check constants and initial states, too.
-    pub data: bool,
-    /// Known operators: those of the runtime and custom ones.
-    pub operators: OperatorSet,
-    /// Names of unknown operators that are reported already and have no finding, such as those of
-    /// `Assembly::unknown_operators` of `pte-emit`.
-    pub reported: BTreeSet<String>,
-    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of that
-    /// release.
-    pub runtime: Option<Arc<Release>>,
-    /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
-    pub kept: Option<usize>,
+pte_model::options! {
+    /// Options of [`file()`] and of the other checks.
+    ///
+    /// ```
+    /// use pte_check::{CheckOptions, DataFile, Profile};
+    /// use pte_model::data::Origin;
+    ///
+    /// let mut options = CheckOptions::default().profile(Profile::Portable).data(true);
+    /// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+    /// let findings = pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?;
+    /// assert!(!findings.has_errors());
+    ///
+    /// // Weights are validated with the program that uses them, or alone.
+    /// assert!(DataFile::open("missing.ptd").is_err());
+    /// let weights = DataFile::from_bytes("empty.ptd", b"")?;
+    /// assert!(weights.check(&options).has_errors());
+    /// options.with = vec![weights];
+    /// assert!(pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?.has_errors());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct CheckOptions {
+        /// Runtime build that the file is for.
+        pub profile: Profile,
+        /// The `.ptd` files loaded with the program.
+        pub with: Vec<DataFile>,
+        /// Read and check constants and initial states, too.
+        pub data: bool,
+        /// Known operators: those of the runtime and custom ones.
+        pub operators: OperatorSet,
+        /// Names of unknown operators that are reported already and have no finding, such as those of
+        /// `Assembly::unknown_operators` of `pte-emit`.
+        pub reported: BTreeSet<String>,
+        /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of
+        /// that release.
+        pub runtime: Option<Arc<Release>>,
+        /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
+        pub kept: Option<usize>,
+    }
 }
 
 /// A `.ptd` loaded with a program: its metadata, and access to its data.

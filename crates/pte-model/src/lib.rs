@@ -31,5 +31,6 @@ pub mod data;
 pub mod diagnostics;
 pub mod error;
 pub mod format;
+mod options;
 pub mod program;
 pub mod reader;

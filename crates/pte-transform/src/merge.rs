@@ -34,8 +34,7 @@ use crate::remap::drop_blobs;
 ///     program: Program::new(vec![ExecutionPlan::new("forward")]),
 ///     ..MergeInput::default()
 /// };
-/// let mut options = MergeOptions::default();
-/// options.renames = vec![(Some(0), MethodRename::new("forward", "encode"))];
+/// let options = MergeOptions::default().renames(vec![(Some(0), MethodRename::new("forward", "encode"))]);
 /// let (program, _tests, merged) = merge(vec![input("a.pte"), input("b.pte")], &options).unwrap();
 /// assert_eq!(program.plans()[1].name.as_deref(), Some("forward"));
 /// assert_eq!(merged.methods[0].input, "a.pte");

@@ -61,11 +61,11 @@ pub fn run(arguments: &DiffArguments, models: [&Model; 2]) -> Result<Exit, Failu
         return Err(Failure::usage("`--numeric` prints text or JSON, expected `--format text` or `--format json`"));
     }
     let numeric = &arguments.execution;
-    let mut options = NumericOptions::new(numeric.runner.command()?);
-    options.limits = numeric.runner.limits();
-    options.methods.clone_from(&numeric.method);
-    options.seed = numeric.seed;
-    options.generate_inputs = numeric.generate_inputs || numeric.seed != 0;
+    let mut options = NumericOptions::new(numeric.runner.command()?)
+        .limits(numeric.runner.limits())
+        .methods(numeric.method.clone())
+        .seed(numeric.seed)
+        .generate_inputs(numeric.generate_inputs || numeric.seed != 0);
     options.tolerance.atol = numeric.atol.unwrap_or(options.tolerance.atol);
     options.tolerance.rtol = numeric.rtol.unwrap_or(options.tolerance.rtol);
     options.with =

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::layout;
-use crate::pipeline::{Options, Resolved};
+use crate::pipeline::{AssembleOptions, Resolved};
 use pte_analysis::method::Method;
 use pte_check::{CheckOptions, Finding, RuleSeverity};
 use pte_model::diagnostics::{Code, Report};
@@ -156,7 +156,7 @@ fn rejected_calls(program: &Program, method: usize, exact: Vec<EValue>) -> Resul
         };
         plan.values = Some(values);
     }
-    let findings = Resolved::from(program).to_files(&Options::default())?.check(&CheckOptions::default())?;
+    let findings = Resolved::from(program).to_files(&AssembleOptions::default())?.check(&CheckOptions::default())?;
     let is_of_call = |finding: &Finding| {
         finding.rule.id.as_str().starts_with("O-") && finding.rule.severity <= RuleSeverity::Invalid
     };

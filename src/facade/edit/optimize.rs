@@ -36,7 +36,7 @@ impl Resolved {
     /// the memory plan of a method with explicit offsets stays.
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::edit::{Optimization, OptimizeOptions};
     ///
     /// let yaml = "
@@ -53,7 +53,7 @@ impl Resolved {
     /// let done: Optimization = resolved.optimize(&OptimizeOptions::default())?;
     /// assert_eq!(done.methods[0].instructions, [2, 1]);
     /// assert_eq!(done.methods[0].planned, [48, 32]);
-    /// assert!(resolved.to_files(&Options::default()).is_ok());
+    /// assert!(resolved.to_files(&AssembleOptions::default()).is_ok());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
@@ -92,7 +92,7 @@ impl Resolved {
     /// explicit, or if nothing is gained. Read binary files with [`crate::Model::resolve_for_changes`].
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::edit::{MethodMemory, MinimizeOptions};
     ///
     /// let yaml = "
@@ -110,7 +110,7 @@ impl Resolved {
     /// let methods: Vec<MethodMemory> = resolved.minimize_memory(&MinimizeOptions::default());
     /// assert_eq!(methods[0].planned, [48, 32]);
     /// assert_eq!(methods[0].reused.len(), 2);
-    /// assert!(resolved.to_files(&Options::default()).is_ok());
+    /// assert!(resolved.to_files(&AssembleOptions::default()).is_ok());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     pub fn minimize_memory(&mut self, options: &MinimizeOptions) -> Vec<MethodMemory> {

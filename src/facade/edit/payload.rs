@@ -158,7 +158,7 @@ impl Resolved {
     /// are loaded with the program.
     ///
     /// ```
-    /// use pte_emit::{Blob, Model, Options};
+    /// use pte_emit::{AssembleOptions, Blob, Model};
     /// use pte_emit::check::CheckOptions;
     /// use pte_emit::payload::{PayloadChange, PayloadContent};
     ///
@@ -205,8 +205,8 @@ impl Resolved {
     /// use pte_emit::weights::SetWeightsOptions;
     ///
     /// let resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
-    /// let mut options = SetWeightsOptions::default();
-    /// options.map = ["filter1=weight", "bias2=bias"].iter().map(|rule| rule.parse().unwrap()).collect();
+    /// let options = SetWeightsOptions::default()
+    ///     .map(["filter1=weight", "bias2=bias"].iter().map(|rule| rule.parse().unwrap()).collect());
     /// let source = "examples/data/linear.safetensors".as_ref();
     /// let (changes, _content) = resolved.payload_weights(resolved.find_delegate(None)?, source, &options)?;
     /// assert_eq!((changes.set.len(), changes.problems(false).len()), (2, 0));

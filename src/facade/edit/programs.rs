@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::layouts::{self, InputLayout};
 use crate::emitter;
 use crate::layout::{self, LayoutConfig};
-use crate::pipeline::{Options, Resolved};
+use crate::pipeline::{AssembleOptions, Resolved};
 use pte_model::data::{Origin, dedup};
 use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
 use pte_model::error::Error;
@@ -58,13 +58,12 @@ impl Resolved {
     /// programs refer to: they are not merged, and no two of them may have a key in common.
     ///
     /// ```
-    /// use pte_emit::{Model, Options, Resolved};
+    /// use pte_emit::{AssembleOptions, Model, Resolved};
     /// use pte_emit::edit::{MergeOptions, Merged, MergedMethod, MethodRename, SharedBuffer};
     ///
     /// let add = Model::open("examples/add.yaml")?.resolve()?;
     /// let inputs = vec![add, Model::open("examples/linear.yaml")?.resolve()?];
-    /// let mut options = MergeOptions::default();
-    /// options.renames = vec![(Some(0), MethodRename::new("forward", "add"))];
+    /// let options = MergeOptions::default().renames(vec![(Some(0), MethodRename::new("forward", "add"))]);
     /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options, &[])?;
     /// let first: &MergedMethod = &merged.methods[0];
     /// assert_eq!((first.original.as_str(), first.input.as_str()), ("forward", "examples/add.yaml"));
@@ -72,7 +71,7 @@ impl Resolved {
     /// assert!(shared.is_empty());
     /// let names: Vec<_> = resolved.program.plans().iter().map(|plan| plan.name.as_deref().unwrap()).collect();
     /// assert_eq!(names, ["add", "forward"]);
-    /// assert!(resolved.to_files(&Options::default())?.program_file().is_some());
+    /// assert!(resolved.to_files(&AssembleOptions::default())?.program_file().is_some());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
@@ -97,7 +96,7 @@ impl Resolved {
         if let Some(release) = &runtime {
             let binary = inputs.iter().filter(|input| !input.origins.has_positions());
             former.extend(binary.map(|input| input.layout.clone()));
-            inputs.iter_mut().try_for_each(|input| input.lay_out_for(release, &Options::default()))?;
+            inputs.iter_mut().try_for_each(|input| input.lay_out_for(release, &AssembleOptions::default()))?;
         }
         if let Some(newer) = inputs.iter().find(|input| input.program.newer_parts().is_some()) {
             let paths = newer.program.newer_paths();

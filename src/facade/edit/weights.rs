@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::assembly::Assembly;
 use crate::facade::model::Model;
 use crate::layout::Segment;
-use crate::pipeline::{Options, Resolved};
+use crate::pipeline::{AssembleOptions, Resolved};
 use crate::printer;
 use pte_model::data::{Blob, BlobId, BlobSource, Origin, dedup};
 use pte_model::diagnostics::Code;
@@ -23,23 +23,23 @@ use pte_transform::weights::manifest::Manifest;
 use pte_transform::weights::set::{FoundName, SetRequest, SetSubject, WeightChanges};
 use pte_transform::weights::{self, DataGroup, GivenEntry, Subject, WeightList, source};
 
-/// Options of [`Resolved::weight_changes`] and of [`Resolved::payload_weights`].
-///
-/// ```
-/// use pte_emit::weights::SetWeightsOptions;
-///
-/// let mut options = SetWeightsOptions::default();
-/// options.map = [("encoder.*=enc_*").parse().unwrap()].into_iter().collect();
-/// assert_eq!(options.map.apply("encoder.0"), "enc_0");
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct SetWeightsOptions {
-    /// Names of constants to names in the source.
-    pub map: NameMap,
-    /// The weights that the file has now, with the names of the source: a constant that no rule of the map names has
-    /// the name of the tensor with the same bytes, also if its two dimensions are swapped.
-    pub like: Option<PathBuf>,
+pte_model::options! {
+    /// Options of [`Resolved::weight_changes`] and of [`Resolved::payload_weights`].
+    ///
+    /// ```
+    /// use pte_emit::weights::SetWeightsOptions;
+    ///
+    /// let options = SetWeightsOptions::default().map([("encoder.*=enc_*").parse().unwrap()].into_iter().collect());
+    /// assert_eq!(options.map.apply("encoder.0"), "enc_0");
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct SetWeightsOptions {
+        /// Names of constants to names in the source.
+        pub map: NameMap,
+        /// The weights that the file has now, with the names of the source: a constant that no rule of the map names
+        /// has the name of the tensor with the same bytes, also if its two dimensions are swapped.
+        pub like: Option<PathBuf>,
+    }
 }
 
 impl Model {
@@ -129,7 +129,7 @@ impl Model {
     pub fn manifest(&self, with: &[PathBuf]) -> Result<Manifest, Error> {
         let unreadable = |error: io::Error| self.source().unreadable(&error);
         let resolved = self.resolve()?;
-        let mut options = Options { max_size: self.options().max_size, ..Options::default() };
+        let mut options = AssembleOptions { max_size: self.options().max_size, ..AssembleOptions::default() };
         if resolved.program.execution_plan.is_some() {
             (options.with, options.internal_data) = (with.to_vec(), true);
         }
@@ -184,19 +184,19 @@ impl Resolved {
     /// [`UnusedSource`](crate::weights::UnusedSource) and [`UnsettableWeight`](crate::weights::UnsettableWeight).
     ///
     /// ```
-    /// use pte_emit::{Model, Options};
+    /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::weights::{SetWeightsOptions, WeightChanges};
     ///
     /// let mut resolved = Model::open("examples/linear.yaml")?.resolve()?;
     /// let source = "examples/data/linear.safetensors".as_ref();
-    /// let mut options = SetWeightsOptions::default();
-    /// options.map = ["weight=l.weight", "bias=l.bias"].iter().map(|rule| rule.parse().unwrap()).collect();
+    /// let options = SetWeightsOptions::default()
+    ///     .map(["weight=l.weight", "bias=l.bias"].iter().map(|rule| rule.parse().unwrap()).collect());
     /// let changes: WeightChanges = resolved.weight_changes(&[], source, &options)?;
     /// assert_eq!(changes.set.len() + changes.mismatches.len() + changes.unset.len(), 2);
     /// if changes.problems(true).is_empty() {
     ///     resolved.set_weights(0, &changes);
     /// }
-    /// resolved.to_files(&Options::default())?;
+    /// resolved.to_files(&AssembleOptions::default())?;
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

@@ -15,24 +15,26 @@ use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 
-/// Options of [`Model::report`].
-///
-/// ```
-/// use pte_emit::inspect::{ReportFormat, ReportOptions};
-///
-/// assert_eq!(ReportOptions::default().format, ReportFormat::Html);
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct ReportOptions {
-    /// Format of the report.
-    pub format: ReportFormat,
-    /// Options of the validation whose findings it shows.
-    pub check: CheckOptions,
-    /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a histogram.
-    pub data_statistics: bool,
-    /// Times of [`Model::profile`], which an HTML page shows next to the graph.
-    pub profile: Option<TimeProfile>,
+pte_model::options! {
+    /// Options of [`Model::report`].
+    ///
+    /// ```
+    /// use pte_emit::inspect::{ReportFormat, ReportOptions};
+    ///
+    /// assert_eq!(ReportOptions::default().format, ReportFormat::Html);
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct ReportOptions {
+        /// Format of the report.
+        pub format: ReportFormat,
+        /// Options of the validation whose findings it shows.
+        pub check: CheckOptions,
+        /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a
+        /// histogram.
+        pub data_statistics: bool,
+        /// Times of [`Model::profile`], which an HTML page shows next to the graph.
+        pub profile: Option<TimeProfile>,
+    }
 }
 
 /// Levels of the trees of sizes in a report.
@@ -60,8 +62,7 @@ impl Model {
     /// let page = add.report(None, &ReportOptions::default())?;
     /// assert!(page.starts_with("<!doctype html>") && page.len() < 300_000);
     ///
-    /// let mut options = ReportOptions::default();
-    /// options.format = ReportFormat::Dot;
+    /// let options = ReportOptions::default().format(ReportFormat::Dot);
     /// assert!(add.report(None, &options)?.contains("aten::add.out"));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

@@ -47,8 +47,7 @@ fn page(model: &Model) -> String {
 }
 
 fn with_statistics(model: &Model) -> String {
-    let mut options = ReportOptions::default();
-    options.data_statistics = true;
+    let options = ReportOptions::default().data_statistics(true);
     model.report(None, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -65,14 +65,15 @@ pub fn alignment(requirements: &[u64]) -> u64 {
     powers.max().unwrap_or(MIN_ALIGNMENT).clamp(MIN_ALIGNMENT, MAX_ALIGNMENT)
 }
 
-/// Options of [`Embedding::new`].
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct EmbedOptions {
-    /// Style.
-    pub style: &'static EmbedStyle,
-    /// Section of the arrays instead of that of the style.
-    pub section: Option<Section>,
+pte_model::options! {
+    /// Options of [`Embedding::new`].
+    #[derive(Debug, Clone, Default)]
+    pub struct EmbedOptions {
+        /// Style.
+        pub style: &'static EmbedStyle,
+        /// Section of the arrays instead of that of the style.
+        pub section: Option<Section>,
+    }
 }
 
 /// Names are not distinct, or a file cannot be an array.

@@ -38,33 +38,32 @@ const CHUNK: usize = 256;
 /// Size in bytes of the pieces into which large vectors are split: a multiple of a row.
 const PIECE: u64 = 1 << 14;
 
-/// Options of [`annotate`].
-///
-/// ```
-/// use pte_inspect::annotate::{AnnotateOptions, AnnotatePart, annotate};
-/// use pte_model::data::Origin;
-/// use pte_model::format::Format;
-///
-/// let mut options = AnnotateOptions::default();
-/// options.only = Some(AnnotatePart::Headers);
-/// options.json = true;
-/// let mut json = Vec::new();
-/// let origin = Origin::Bytes(pte_model::LINEAR_PTE.into());
-/// annotate(&origin, Format::Program, &options, &mut json)?;
-/// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct AnnotateOptions {
-    /// Print only blocks that overlap these bytes.
-    pub range: Option<Range<u64>>,
-    /// Print only this part of the file.
-    pub only: Option<AnnotatePart>,
-    /// Print one JSON array instead of text.
-    pub json: bool,
-    /// Use terminal colours.
-    pub colours: bool,
+pte_model::options! {
+    /// Options of [`annotate`].
+    ///
+    /// ```
+    /// use pte_inspect::annotate::{AnnotateOptions, AnnotatePart, annotate};
+    /// use pte_model::data::Origin;
+    /// use pte_model::format::Format;
+    ///
+    /// let options = AnnotateOptions::default().only(AnnotatePart::Headers).json(true);
+    /// let mut json = Vec::new();
+    /// let origin = Origin::Bytes(pte_model::LINEAR_PTE.into());
+    /// annotate(&origin, Format::Program, &options, &mut json)?;
+    /// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Debug, Clone, Default)]
+    pub struct AnnotateOptions {
+        /// Print only blocks that overlap these bytes.
+        pub range: Option<Range<u64>>,
+        /// Print only this part of the file.
+        pub only: Option<AnnotatePart>,
+        /// Print one JSON array instead of text.
+        pub json: bool,
+        /// Use terminal colours.
+        pub colours: bool,
+    }
 }
 
 /// A part of a file.

@@ -5,16 +5,17 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// New bounds of the inputs of a method.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BoundOptions {
-    /// The method; `None` for the only one of the program.
-    pub method: Option<String>,
-    /// New bounds.
-    pub inputs: Vec<InputBound>,
-    /// All inputs become static, also those without a new bound.
-    pub all_static: bool,
+pte_model::options! {
+    /// New bounds of the inputs of a method.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct BoundOptions {
+        /// The method; `None` for the only one of the program.
+        pub method: Option<String>,
+        /// New bounds.
+        pub inputs: Vec<InputBound>,
+        /// All inputs become static, also those without a new bound.
+        pub all_static: bool,
+    }
 }
 
 /// New bound of an input. As text, it is `x=1x64`, and `x=1x64!` if it becomes static; `_` keeps the size of a

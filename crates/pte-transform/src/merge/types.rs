@@ -17,17 +17,19 @@ pub struct MergeInput {
     pub tests: Vec<MethodTests>,
 }
 
-/// Options of [`merge`](crate::merge::merge).
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct MergeOptions {
-    /// New names of methods, each with the index of its input; `None` for all inputs that have the method.
-    pub renames: Vec<(Option<usize>, MethodRename)>,
-    /// Prefixes of the names of all methods of an input, with its index; `None` for all inputs. They precede new names.
-    pub prefixes: Vec<(Option<usize>, String)>,
-    /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's
-    /// `share_mutable_buffers` does. The memory of these methods must be planned again.
-    pub share_state: bool,
+pte_model::options! {
+    /// Options of [`merge`](crate::merge::merge).
+    #[derive(Debug, Clone, Default)]
+    pub struct MergeOptions {
+        /// New names of methods, each with the index of its input; `None` for all inputs that have the method.
+        pub renames: Vec<(Option<usize>, MethodRename)>,
+        /// Prefixes of the names of all methods of an input, with its index; `None` for all inputs. They precede new
+        /// names.
+        pub prefixes: Vec<(Option<usize>, String)>,
+        /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's
+        /// `share_mutable_buffers` does. The memory of these methods must be planned again.
+        pub share_state: bool,
+    }
 }
 
 /// Result of [`merge`](crate::merge::merge).

@@ -12,16 +12,17 @@ use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, MemoryPlanner, Program};
 
-/// Options of [`minimize`]: what may change. All by default.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MinimizeOptions {
-    /// The order of the instructions.
-    pub reorder: bool,
-    /// Results get the memory of an argument that nothing reads after the call, where the kernel works in place.
-    pub reuse: bool,
-    /// Planners to try in addition to that of the method.
-    pub planners: Vec<MemoryPlanner>,
+pte_model::options! {
+    /// Options of [`minimize`]: what may change. All by default.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct MinimizeOptions {
+        /// The order of the instructions.
+        pub reorder: bool,
+        /// Results get the memory of an argument that nothing reads after the call, where the kernel works in place.
+        pub reuse: bool,
+        /// Planners to try in addition to that of the method.
+        pub planners: Vec<MemoryPlanner>,
+    }
 }
 
 impl Default for MinimizeOptions {

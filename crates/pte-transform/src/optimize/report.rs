@@ -21,15 +21,16 @@ words! {
     } fn word;
 }
 
-/// Options of [`optimize`](super::optimize).
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OptimizeOptions {
-    /// Passes that run.
-    pub passes: Vec<OptimizePass>,
-    /// Number of bytes by which folding may make the file larger. By default, the constants that are no longer needed
-    /// pay for new ones.
-    pub max_growth: u64,
+pte_model::options! {
+    /// Options of [`optimize`](super::optimize).
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct OptimizeOptions {
+        /// Passes that run.
+        pub passes: Vec<OptimizePass>,
+        /// Number of bytes by which folding may make the file larger. By default, the constants that are no longer
+        /// needed pay for new ones.
+        pub max_growth: u64,
+    }
 }
 
 impl Default for OptimizeOptions {
