@@ -119,11 +119,11 @@ pub fn merge<'py>(
             }
         }
     }
-    let models: Vec<pte_emit::Model> = models.iter().map(|model| model.0.clone()).collect();
+    let models: Vec<_> = models.iter().map(|model| model.0.clone().with_data_files(&with_files)).collect();
     changed(py, "Merged", move || {
         let resolve = |model: &pte_emit::Model| if share_state { model.resolve_for_changes() } else { model.resolve() };
         let inputs = models.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
-        let (resolved, done) = Resolved::merge(inputs, &options, &with_files)?;
+        let (resolved, done) = Resolved::merge(inputs, &options)?;
         Ok((resolved, json(&done)))
     })
 }

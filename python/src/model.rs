@@ -9,7 +9,7 @@ use std::time::Duration;
 use pte_emit::run::{RunnerCommand, TestOptions};
 use pte_emit::{
     LargeData, PrintOptions, Report,
-    check::{CheckOptions, DataFile, Profile},
+    check::{CheckOptions, Profile},
     diff::{DiffArea, DiffData, DiffOptions},
     inspect::{AnnotateOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
     memory::{Abi, MemoryOptions},
@@ -208,7 +208,7 @@ impl Model {
             options.runtime = Some(Arc::new(release.clone()));
         }
         self.ask(py, "Findings", move |model| {
-            options.with = with_files.iter().map(DataFile::open).collect::<Result<_, _>>()?;
+            let model = &model.clone().with_data_files(with_files);
             let found = model.check(&options)?;
             let report = if model.is_text() { model.assembly()?.warnings.clone() } else { Report::default() };
             let file = FileFindings::of_source(model, report, found);
@@ -236,8 +236,10 @@ impl Model {
         external: bool,
         with_files: Vec<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = MemoryOptions::default().abi(choice("abi", abi, ABIS)?).external(external).with(with_files);
-        self.ask(py, "ProgramMemory", move |model| Ok(json(&model.memory(&options)?)))
+        let options = MemoryOptions::default().abi(choice("abi", abi, ABIS)?).external(external);
+        self.ask(py, "ProgramMemory", move |model| {
+            Ok(json(&model.clone().with_data_files(with_files).memory(&options)?))
+        })
     }
 
     /// Says where the bytes of a file are, as a tree with a level for each dimension: `segment`, `method`, `kind`,
@@ -326,7 +328,7 @@ impl Model {
     /// Lists the weights: names, types, sizes, hashes, where they are stored and who uses them.
     #[pyo3(signature = (*, with_files=Vec::new()))]
     fn weights<'py>(&self, py: Python<'py>, with_files: Vec<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, "WeightList", move |model| Ok(json(&model.weights(&with_files)?)))
+        self.ask(py, "WeightList", move |model| Ok(json(&model.clone().with_data_files(with_files).weights()?)))
     }
 
     /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program
@@ -351,8 +353,8 @@ impl Model {
         let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
         options.limits.time =
             seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
-        (options.tests, options.with) = (select, with_files);
-        let model = self.0.clone();
+        options.tests = select;
+        let model = self.0.clone().with_data_files(with_files);
         let report = attempt(py, move |abandoned| {
             options.limits.stop = abandoned.flag();
             model.run_tests(&folder, &options)

@@ -108,7 +108,11 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     }
     let sources = Sources::checked(&arguments.sources)?;
     let open = |path: &Path| open(path, &sources);
-    let (left, right) = (open(&arguments.left)?, open(&arguments.right)?);
+    // Those of one side first: the first file with a key counts.
+    let loaded = |path: &Path, own: &[PathBuf]| {
+        Ok::<_, Failure>(open(path)?.with_data_files(own.iter().chain(&arguments.sources.with)))
+    };
+    let (left, right) = (loaded(&arguments.left, &arguments.with_a)?, loaded(&arguments.right, &arguments.with_b)?);
     sources.warn_unused(messages);
     if arguments.execution.numeric {
         return numeric::run(arguments, [&left, &right]);
@@ -123,22 +127,14 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         DataName::Hash => DiffData::Hash,
         DataName::Stats => DiffData::Statistics,
     };
-    // Those of one side first: the first file with a key counts.
-    let with =
-        [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
-    let options = DiffOptions::default().data(data).only(only).with(with);
+    let options = DiffOptions::default().data(data).only(only);
     let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());
     let memory = || {
-        let [with_left, with_right] = &options.with;
-        let of = |model: &Model, with: &[PathBuf]| {
-            let mut options = MemoryOptions::default();
-            arguments.runtime.set(&mut options);
-            options.with = with.to_vec();
-            model.memory(&options)
-        };
-        Ok([of(&left, with_left)?, of(&right, with_right)?])
+        let mut options = MemoryOptions::default();
+        arguments.runtime.set(&mut options);
+        Ok([left.memory(&options)?, right.memory(&options)?])
     };
     let budget = arguments.budget.as_ref().map(|budget| budget.lines(&found, memory)).transpose()?;
     let drawing = Drawing {

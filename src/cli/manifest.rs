@@ -61,7 +61,6 @@ pub struct VerifyDocument {
 /// An input that cannot be read or is malformed, several programs, output that cannot be written.
 pub fn run(arguments: &ManifestArguments, messages: &Messages) -> Result<Exit, Failure> {
     let (input, with) = split(&arguments.inputs)?;
-    let with: Vec<PathBuf> = with.into_iter().chain(arguments.sources.with.iter().cloned()).collect();
     let (name, manifest) = read(&input, &with, &arguments.sources, messages)?;
     let text = json::text(&manifest);
     stdout::write(&name, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
@@ -96,14 +95,15 @@ fn split(inputs: &[PathBuf]) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
 fn read(
     input: &Path,
     with: &[PathBuf],
-    sources: &SourceArguments,
+    arguments: &SourceArguments,
     messages: &Messages,
 ) -> Result<(String, Manifest), Failure> {
-    let sources = Sources::checked(sources)?;
+    let sources = Sources::checked(arguments)?;
     let found = |count| format!("expected one program, found {}", counted(count, "document"));
     let model = sources.open_one(input, found)?;
     sources.warn_unused(messages);
-    Ok((model.name().to_owned(), model.manifest(with)?))
+    let model = model.with_data_files(with.iter().chain(&arguments.with));
+    Ok((model.name().to_owned(), model.manifest()?))
 }
 
 /// Maximum size of a manifest in bytes.
@@ -125,7 +125,7 @@ pub fn verify(arguments: &VerifyArguments, messages: &Messages) -> Result<Exit, 
     let text = String::from_utf8(bytes)
         .map_err(|_| Error::input(Code::UnexpectedInput, &name, "not a manifest of `pte-emit manifest`: not UTF-8"))?;
     let expected = parse_manifest(&name, &text)?;
-    let (file, found) = read(&arguments.input, &arguments.sources.with, &arguments.sources, messages)?;
+    let (file, found) = read(&arguments.input, &[], &arguments.sources, messages)?;
     let differences = compare_manifests(&expected, &found);
     let is_equal = differences.is_empty();
     let document = VerifyDocument { file: file.clone(), entries: expected.entries.len(), differences };

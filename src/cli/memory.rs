@@ -65,7 +65,6 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
     let mut options = MemoryOptions::default();
     arguments.runtime.set(&mut options);
     options.external = arguments.external;
-    options.with.clone_from(&arguments.sources.with);
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut reports = Vec::new();

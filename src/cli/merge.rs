@@ -58,7 +58,7 @@ pub fn run(arguments: &MergeArguments, messages: &Messages) -> Result<Exit, Fail
     if let Some(release) = &writing.for_runtime {
         resolved.iter_mut().for_each(|input| input.runtime = Some(release.clone()));
     }
-    let (resolved, merged) = Resolved::merge(resolved, &options, &edit.sources.with)?;
+    let (resolved, merged) = Resolved::merge(resolved, &options)?;
     let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
     edit.write(resolved, &writing, &paths, &done(&merged, inputs.len()), messages)
 }

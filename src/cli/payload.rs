@@ -282,7 +282,7 @@ fn replace(arguments: &ReplaceArguments, messages: &Messages) -> Result<Exit, Fa
         }
         (None, None) => return Err(Failure::usage("expected a new payload, or `--weights`")),
     };
-    let change = resolved.replace_payload(delegate, content, &edit.sources.with)?;
+    let change = resolved.replace_payload(delegate, content)?;
     if edit.dry_run && arguments.format.is_json() && arguments.weights.is_none() {
         let text = json::text(&change);
         stdout::write(model.name(), |out| out.write_all(text.as_bytes()))?;

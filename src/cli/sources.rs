@@ -161,7 +161,7 @@ impl<'a> Sources<'a> {
     /// # Errors
     /// Undefined names.
     pub fn documents(&self, source: Model) -> Result<Vec<Model>, Error> {
-        let source = source.with_options(self.arguments.options());
+        let source = source.with_options(self.arguments.options()).with_data_files(&self.arguments.with);
         let source = match &self.arguments.confine {
             Some(folder) => source.confined_to(folder),
             None => source,

@@ -56,10 +56,8 @@ pub fn run(arguments: &TestArguments, messages: &Messages) -> Result<Exit, Failu
     if arguments.bless && arguments.inputs.iter().any(|input| input.as_os_str() == STREAM) {
         return Err(Failure::usage("`--bless` writes into the input; expected the name of a file, found `-`"));
     }
-    let options = TestOptions::new(arguments.runner.command()?)
-        .limits(arguments.runner.limits())
-        .tests(arguments.select.clone())
-        .with(arguments.sources.with.clone());
+    let options =
+        TestOptions::new(arguments.runner.command()?).limits(arguments.runner.limits()).tests(arguments.select.clone());
     let sources = Sources::checked(&arguments.sources)?;
     interrupt::defer();
     let (mut done, mut exit) = (Vec::new(), Exit::Ok);

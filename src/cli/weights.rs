@@ -104,7 +104,7 @@ fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure>
     let found = |count| format!("expected one program, found {}", counted(count, "document"));
     let model = sources.open_one(&arguments.input, found)?;
     sources.warn_unused(messages);
-    let list = model.weights(&arguments.sources.with)?;
+    let list = model.weights()?;
     let text = if arguments.format.is_json() { json::text(&list) } else { list_text(&list) };
     stdout::write(model.name(), |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }

@@ -5,7 +5,6 @@
 pub(crate) mod report;
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::{Assembly, OutputFile};
@@ -50,11 +49,9 @@ pte_model::options! {
     pub struct MemoryOptions {
         /// Binary interface that the runtime is built for.
         pub abi: Abi,
-        /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
+        /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them, or
+        /// files of [`Model::with_data_files`]: their metadata count for loaders that read files into RAM.
         pub external: bool,
-        /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata
-        /// count for loaders that read files into RAM.
-        pub with: Vec<PathBuf>,
         /// Processor that executes delegates; `None` is [`Abi::processor`].
         pub processor: Option<Processor>,
     }
@@ -115,13 +112,13 @@ impl Model {
     pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
         let subject = Inspected::of(self)?;
         let mut sizes = self.data_file_sizes()?;
-        for path in &options.with {
+        for path in &self.source().data_files {
             let name = path.display().to_string();
             let frame = reader::flat_tensor::frame(&Origin::File(path.as_path().into()));
             sizes.push(frame.map_err(|error| Error::io(&name, "", &error))?.metadata);
         }
         let loaded = subject.loaded.with_data_files(&sizes, needs_data_files(&subject.program));
-        let external = options.external || !options.with.is_empty();
+        let external = options.external || !self.source().data_files.is_empty();
         let processor = options.processor.unwrap_or(options.abi.processor());
         Ok(ProgramMemory::new(&subject.view(), loaded, RuntimeKind { external, abi: options.abi, processor }))
     }
@@ -286,7 +283,7 @@ impl Model {
     /// requirements of the program, and the profile; the file is validated once for each profile.
     fn releases(&self, program: &Program, options: &CheckOptions) -> Result<Vec<String>, Error> {
         let requirements = Requirements::of(program);
-        let mut options = options.clone();
+        let mut options = self.loaded(options)?.into_owned();
         if let SourceContent::Text(_) = &self.source().content {
             options.reported.clone_from(self.assembly()?.unknown_operators());
         }

@@ -15,7 +15,7 @@ use crate::assembly::Assembly;
 use crate::facade::source::{Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use pte_check::{CheckOptions, Findings};
+use pte_check::{CheckOptions, DataFile, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};
 use pte_model::data::{Blob, Origin};
@@ -188,6 +188,28 @@ impl Model {
         self
     }
 
+    /// Sets the `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: all
+    /// questions use them. Of several with a key, the first one counts.
+    ///
+    /// ```
+    /// use pte_emit::{AssembleOptions, Model};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let split = linear.assemble(&AssembleOptions::default().external_data(true))?;
+    /// let file = std::env::temp_dir().join(format!("linear-{}.ptd", std::process::id()));
+    /// std::fs::write(&file, split.data_files().next().unwrap().1.to_vec()?)?;
+    ///
+    /// let program = Model::from_binary("linear.pte", split.program_file().unwrap().to_vec()?).with_data_files([&file]);
+    /// assert_eq!(program.weights()?.weights[0].bytes, 48);
+    /// # std::fs::remove_file(&file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_data_files(mut self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Model {
+        Arc::make_mut(&mut self.source).data_files = files.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Confines the files that the YAML refers to: a file outside `folder`, after symbolic links are resolved, is an
     /// error. Use this for untrusted YAML, which could otherwise embed any file with `file: /etc/passwd`. The folder
     /// must not change while its files are read.
@@ -253,6 +275,7 @@ impl Model {
             let source = Source {
                 name: self.source.name.clone(),
                 files: self.source.files.clone(),
+                data_files: self.source.data_files.clone(),
                 content: SourceContent::Text((*text).into()),
                 lines_before: *lines_before,
                 document: (documents.len() > 1).then_some(index + 1),
@@ -656,11 +679,23 @@ impl Model {
     /// # Errors
     /// A file cannot be read, or the YAML is invalid. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
+        let options = &*self.loaded(options)?;
         let findings = match &self.source.content {
             SourceContent::Binary(origin) => pte_check::file(origin, options).map(|findings| vec![findings]),
             SourceContent::Text(_) => return self.assembly()?.check(options),
         };
         findings.map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Returns options of a validation with the files of [`Model::with_data_files`], unless they have others.
+    pub(crate) fn loaded<'o>(&self, options: &'o CheckOptions) -> Result<Cow<'o, CheckOptions>, Error> {
+        match (&*self.source.data_files, &*options.with) {
+            ([], _) | (_, [_, ..]) => Ok(Cow::Borrowed(options)),
+            (files, []) => {
+                let files = files.iter().map(DataFile::open).collect::<Result<_, Error>>()?;
+                Ok(Cow::Owned(options.clone().with(files)))
+            }
+        }
     }
 
     /// Compares this source with a newer one. Elements are aligned by names and structure, not by index.
@@ -707,7 +742,7 @@ impl Model {
     /// A file cannot be read or is malformed, or the YAML is invalid. Differences are not errors.
     pub fn diff(&self, newer: &Model, options: &DiffOptions) -> Result<Differences, Error> {
         let mut sides = [self.side()?, newer.side()?];
-        load(&mut sides, [self, newer], &options.with)?;
+        load(&mut sides, [self, newer])?;
         let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
         let name = format!("{} and {}", self.label(), newer.label());
         let found = pte_diff::compare([&sides[0], &sides[1]], &areas, options.data);
@@ -813,20 +848,24 @@ fn value_names(side: &Side) -> HashMap<String, String> {
     names
 }
 
+/// Reads the entries of a `.ptd`.
+pub(crate) fn data_entries(path: &Path) -> Result<Vec<reader::flat_tensor::FlatTensorEntry>, Error> {
+    let entries = reader::flat_tensor::read(&Origin::File(path.into()));
+    entries.map_err(|error| Error::io(&path.display().to_string(), "", &error))
+}
+
 /// Loads `.ptd` files with the programs of a comparison. For YAML that is compared with a file, these include the files
 /// that it assembles to.
-fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) -> Result<(), Error> {
-    if with.iter().all(Vec::is_empty) {
+fn load(sides: &mut [Side; 2], models: [&Model; 2]) -> Result<(), Error> {
+    let with = models.map(|model| &model.source.data_files);
+    if with.iter().all(|files| files.is_empty()) {
         return Ok(());
     }
     let has_own = [0, 1].map(|side: usize| sides[side].external.is_some());
     for (number, side) in sides.iter_mut().enumerate() {
         let mut keys = Vec::new();
-        for path in &with[number] {
-            let name = path.display().to_string();
-            let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into()));
-            let entries = entries.map_err(|error| Error::io(&name, "", &error))?;
-            keys.extend(entries.into_iter().map(|entry| (entry.key, entry.data)));
+        for path in with[number] {
+            keys.extend(data_entries(path)?.into_iter().map(|entry| (entry.key, entry.data)));
         }
         if has_own[number] && !has_own[1 - number] {
             let own = side.external.iter().flatten();
@@ -856,9 +895,6 @@ pte_model::options! {
         pub data: DiffData,
         /// The only area to compare; `None` for all.
         pub only: Option<DiffArea>,
-        /// `.ptd` files that are loaded with the older and with the newer program. The data of external tensors are
-        /// looked up in them and compared.
-        pub with: [Vec<PathBuf>; 2],
     }
 }
 

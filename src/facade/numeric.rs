@@ -54,16 +54,14 @@ pte_model::options! {
         pub methods: Vec<String>,
         /// Differences of floating point numbers that count as equal.
         pub tolerance: Tolerance,
-        /// By side: `.ptd` files that the program is loaded with, in addition to those that YAML assembles to.
-        pub with: [Vec<PathBuf>; 2],
     }
 }
 
 impl NumericOptions {
     /// Returns the default options with a runner.
     pub fn new(runner: RunnerCommand) -> NumericOptions {
-        let (limits, seed, generate_inputs, methods, tolerance, with) = Default::default();
-        NumericOptions { runner, limits, seed, generate_inputs, methods, tolerance, with }
+        let (limits, seed, generate_inputs, methods, tolerance) = Default::default();
+        NumericOptions { runner, limits, seed, generate_inputs, methods, tolerance }
     }
 }
 
@@ -145,10 +143,7 @@ impl Model {
         folder: &Path,
     ) -> Result<NumericComparison, Error> {
         let sides = [self.side()?, newer.side()?];
-        let programs = [
-            Executable::new(self, &options.with[0], folder, "a")?,
-            Executable::new(newer, &options.with[1], folder, "b")?,
-        ];
+        let programs = [Executable::new(self, folder, "a")?, Executable::new(newer, folder, "b")?];
         let selection = Selection::new(&options.methods);
         let names = [&sides[0], &sides[1]].map(|side| method_names(side, &selection));
         if names.iter().all(Vec::is_empty) {
@@ -203,7 +198,7 @@ struct Executable<'m> {
 
 impl<'m> Executable<'m> {
     /// Writes the files of a model to a folder, unless they are files.
-    fn new(model: &'m Model, with: &[PathBuf], folder: &Path, stem: &str) -> Result<Executable<'m>, Error> {
+    fn new(model: &'m Model, folder: &Path, stem: &str) -> Result<Executable<'m>, Error> {
         let stem = folder.join(stem);
         let mut executable = Executable { model, program: stem.with_extension("pte"), data: Vec::new(), stem };
         match &model.source().content {
@@ -230,7 +225,7 @@ impl<'m> Executable<'m> {
         // A name that begins with `-` is not an option of the runner.
         let absolute =
             |path: &Path| std::path::absolute(path).map_err(|error| Error::io(&path.display().to_string(), "", &error));
-        executable.data.extend(with.iter().cloned());
+        executable.data.extend(model.source().data_files.iter().cloned());
         executable.program = absolute(&executable.program)?;
         executable.data = executable.data.iter().map(|path| absolute(path)).collect::<Result<_, _>>()?;
         Ok(executable)

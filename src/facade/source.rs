@@ -22,6 +22,8 @@ pub struct Source {
     pub name: String,
     /// Files that the YAML may refer to.
     pub files: FileAccess,
+    /// `.ptd` files that the program is loaded with, beside those that YAML assembles to.
+    pub data_files: Vec<PathBuf>,
     /// YAML, or a binary file.
     pub content: SourceContent,
     /// Number of lines of the file before this document.

@@ -34,7 +34,7 @@ impl Model {
             Some(size) => size,
             None => self.content_size()?,
         };
-        let (inspected, needs) = self.needs(bytes, !options.with.is_empty())?;
+        let (inspected, needs) = self.needs(bytes, !options.with.is_empty() || !self.source().data_files.is_empty())?;
         Ok(target.check(&inspected.program, &needs, options.kept))
     }
 

@@ -42,15 +42,13 @@ pte_model::options! {
         /// Tests to run: names as in the report, such as `forward/0`, or names of methods; patterns, in which `*`
         /// stands for any characters. All if it is empty.
         pub tests: Vec<String>,
-        /// `.ptd` files with data that the program refers to.
-        pub with: Vec<PathBuf>,
     }
 }
 
 impl TestOptions {
     /// Creates options with defaults.
     pub fn new(runner: RunnerCommand) -> TestOptions {
-        TestOptions { runner, limits: RunLimits::default(), tests: Vec::new(), with: Vec::new() }
+        TestOptions { runner, limits: RunLimits::default(), tests: Vec::new() }
     }
 }
 
@@ -181,7 +179,7 @@ impl Model {
     /// The source is invalid, except for its tests, or is another file; a pattern matches no test; files cannot be
     /// written. What tests and runners do is in the report.
     pub fn run_tests(&self, folder: &Path, options: &TestOptions) -> Result<TestReport, Error> {
-        let prepared = Prepared::new(self, folder, options)?;
+        let prepared = Prepared::new(self, folder)?;
         let tests = prepared.run(options)?;
         let input = |message: String| Error::input(Code::UnmetRequest, self.name(), message);
         if tests.is_empty() && prepared.names().next().is_none() {
@@ -229,7 +227,7 @@ struct PreparedMethod {
 }
 
 impl Prepared {
-    fn new(model: &Model, folder: &Path, options: &TestOptions) -> Result<Prepared, Error> {
+    fn new(model: &Model, folder: &Path) -> Result<Prepared, Error> {
         let program = folder.join("model.pte");
         let unwritable = |error: io::Error| Error::io(&program.display().to_string(), "cannot write", &error);
         if model.is_text() {
@@ -241,7 +239,7 @@ impl Prepared {
                     "expected a source with methods, whose tests can be run",
                 )
             })?;
-            let data = [options.with.clone(), written.map_err(unwritable)?].concat();
+            let data = [model.source().data_files.clone(), written.map_err(unwritable)?].concat();
             let methods = methods(assembly.program(), assembly.tests.clone(), invalid, model, &program);
             return Ok(Prepared { program, data, methods });
         }
@@ -253,7 +251,7 @@ impl Prepared {
         write(&program, |out| bundled.copy_to(out)).map_err(unwritable)?;
         let resolved = model.resolve()?;
         let methods = methods(&resolved.program, resolved.tests, Vec::new(), model, &program);
-        Ok(Prepared { program, data: options.with.clone(), methods })
+        Ok(Prepared { program, data: model.source().data_files.clone(), methods })
     }
 
     /// Names of all tests.

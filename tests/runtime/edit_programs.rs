@@ -102,7 +102,7 @@ fn compare(runner: &Path, programs: &[Vec<u8>], label: &str, compared: &mut Comp
     let mut options = MergeOptions::default();
     options.prefixes = (0..programs.len()).map(|number| (Some(number), format!("m{number}_"))).collect();
     let inputs = programs.iter().map(|content| resolve(content)).collect();
-    let (merged, _) = Resolved::merge(inputs, &options, &[]).unwrap_or_else(|error| panic!("{label}: {error}"));
+    let (merged, _) = Resolved::merge(inputs, &options).unwrap_or_else(|error| panic!("{label}: {error}"));
     let merged = bytes(merged);
     let stripped = bytes(resolve(&merged).strip(&StripKind::ALL).unwrap().0);
     for (number, content) in programs.iter().enumerate() {

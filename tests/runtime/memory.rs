@@ -16,8 +16,7 @@ use serde_json::Value;
 
 /// Memory of a program, as JSON; `None` if the file cannot be read.
 fn computed(source: &Model, abi: Abi, ptd: Option<&Path>) -> Option<Value> {
-    let options = MemoryOptions::default().abi(abi).with(ptd.map(Path::to_owned).into_iter().collect());
-    let memory = source.memory(&options).ok()?;
+    let memory = source.clone().with_data_files(ptd).memory(&MemoryOptions::default().abi(abi)).ok()?;
     Some(serde_json::to_value(memory).expect("JSON"))
 }
 

@@ -173,8 +173,8 @@ fn the_computed_sizes_are_enough_and_one_byte_less_is_not() {
     let judge = runner::locate().with_file_name("trials");
     let mut tally = Tally::default();
     each_program(&mut |pte, ptd| {
-        let options = MemoryOptions::default().with(ptd.map(Path::to_owned).into_iter().collect());
-        let Ok(memory) = Model::open(pte).and_then(|model| model.memory(&options)) else { return };
+        let memory = Model::open(pte).and_then(|model| model.with_data_files(ptd).memory(&MemoryOptions::default()));
+        let Ok(memory) = memory else { return };
         for method in &memory.methods {
             tally.try_method(&judge, pte, ptd, method);
         }

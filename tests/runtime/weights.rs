@@ -58,7 +58,7 @@ fn weights_of_another_model_give_its_outputs() {
     let (a, b) = (path("model_a"), path("model_b"));
     let folder = tempfile::tempdir().unwrap();
     let weights = |file: &PathBuf, name: &str| {
-        let list = Model::open(file).unwrap().weights(&[]).unwrap();
+        let list = Model::open(file).unwrap().weights().unwrap();
         let entries = list.weights.iter().enumerate().map(|(number, weight)| {
             let data = format!("{{file: {file:?}, offset: {}}}", weight.offset.unwrap());
             format!("  w{number}: {{tensor: float32, sizes: {:?}, data: {data}}}\n", weight.sizes.as_ref().unwrap())
@@ -121,7 +121,7 @@ graph:
                 content
             }
         };
-        resolved.replace_payload(at, content, &[]).unwrap();
+        resolved.replace_payload(at, content).unwrap();
         assert_eq!(run(&resolved.to_files(&AssembleOptions::default()).unwrap()), 1, "{with_graph}");
     }
 }

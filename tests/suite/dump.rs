@@ -300,7 +300,7 @@ fn externalizing_and_internalizing_keeps_copies() {
     let split = run(&original, AssembleOptions::default().external_data(true));
     std::fs::write(&program, split.program_file().unwrap().to_vec().unwrap()).unwrap();
     std::fs::write(&data, split.data_files().next().unwrap().1.to_vec().unwrap()).unwrap();
-    let back = run(&program, { AssembleOptions::default().internal_data(true).with(vec![data]) });
+    let back = run(&program, AssembleOptions::default().internal_data(true).with(vec![data]));
     assert!(back.program_file().unwrap().to_vec().unwrap() == bytes(text));
 }
 

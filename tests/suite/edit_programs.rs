@@ -33,7 +33,7 @@ fn yaml(name: &str, text: &str) -> Resolved {
 }
 
 fn merge(inputs: Vec<Resolved>) -> (Resolved, Merged) {
-    Resolved::merge(inputs, &MergeOptions::default(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    Resolved::merge(inputs, &MergeOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The programs that ExecuTorch wrote, and that are rewritten byte for byte.
@@ -136,7 +136,7 @@ fn merged_random_programs_are_extracted_to_the_same_bytes() {
         let inputs = programs.iter().enumerate().map(|(number, content)| resolve(&format!("{number}.pte"), content));
         let mut options = MergeOptions::default();
         options.prefixes = (0..3).map(|number| (Some(number), format!("m{number}_"))).collect();
-        let (merged, _) = Resolved::merge(inputs.collect(), &options, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let (merged, _) = Resolved::merge(inputs.collect(), &options).unwrap_or_else(|error| panic!("{error}"));
         let merged = bytes(merged);
         for finding in Model::from_binary("merged", &merged).check(&CheckOptions::default()).unwrap() {
             assert!(!finding.has_errors(), "{first}: {:?}", finding.list);
@@ -177,7 +177,7 @@ fn state_is_shared_as_by_the_exporter() {
         all.iter().map(one).collect()
     };
     let options = MergeOptions::default().share_state(true);
-    let (merged, report) = Resolved::merge(inputs(&all), &options, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let (merged, report) = Resolved::merge(inputs(&all), &options).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = report.shared_state.iter().map(|buffer| buffer.name.as_str()).collect();
     assert_eq!(names, ["state", "state_1"]);
     assert!(bytes(merged) == expected);
@@ -219,7 +219,7 @@ fn equal_metadata_are_kept_once_and_data_of_keys_are_merged() {
     assert_eq!((report.equal_constant_methods.len(), report.equal_keys.len()), (1, 1));
     assert_eq!(merged.program.blobs.len(), 1);
     let inputs = vec![yaml("a.yaml", &method("b", "01")), yaml("b.yaml", &method("a", "02"))];
-    let error = Resolved::merge(inputs, &MergeOptions::default(), &[]).unwrap_err().to_string();
+    let error = Resolved::merge(inputs, &MergeOptions::default()).unwrap_err().to_string();
     assert!(error.contains("a.yaml and b.yaml have the key `shared` with other bytes"), "{error}");
 }
 
@@ -294,9 +294,9 @@ proptest! {
         }));
         let mut options = MergeOptions::default().prefixes(vec![(Some(0), "p_".to_owned())]);
         let sides = || vec![read().unwrap(), Model::from_binary("other.pte", &other).resolve().unwrap()];
-        drop(Resolved::merge(sides(), &options, &[]).map(|(merged, _)| emit(merged)));
+        drop(Resolved::merge(sides(), &options).map(|(merged, _)| emit(merged)));
         options.share_state = true;
-        drop(Resolved::merge(sides(), &options, &[]).map(|(merged, _)| emit(merged)));
+        drop(Resolved::merge(sides(), &options).map(|(merged, _)| emit(merged)));
         drop(read().unwrap().extract_methods(&["f*".to_owned()]).map(|(one, _)| emit(one)));
         drop(read().unwrap().strip(&StripKind::ALL).map(|(stripped, _)| emit(stripped)));
         drop(read().unwrap().metadata());

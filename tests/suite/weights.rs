@@ -31,7 +31,7 @@ const NAMES: [(&str, &str); 4] = [
 ];
 
 fn weights(path: &str) -> WeightList {
-    Model::open(path).unwrap().weights(&[]).unwrap()
+    Model::open(path).unwrap().weights().unwrap()
 }
 
 /// Writes the weights of a program as a `.safetensors` with the names of the module.
@@ -485,9 +485,7 @@ fn external_then_internal_gives_the_file_back() {
             .iter()
             .any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external() && tensor.name().is_none()));
         // Programs that have a .ptd already lack their data here.
-        if with.is_empty()
-            || !is_whole
-            || model.weights(&[]).unwrap().weights.iter().any(|weight| weight.sha256.is_none())
+        if with.is_empty() || !is_whole || model.weights().unwrap().weights.iter().any(|weight| weight.sha256.is_none())
         {
             continue;
         }
@@ -530,8 +528,8 @@ proptest! {
         resolved.set_weights(0, &changes);
         let file = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
         let hashes = |list: WeightList| list.weights.into_iter().map(|weight| weight.sha256.unwrap()).collect::<Vec<_>>();
-        let found = hashes(Model::from_binary("m.pte", file).weights(&[]).unwrap());
-        let (old, mut new) = (hashes(model.weights(&[]).unwrap()), hashes(source.weights(&[]).unwrap()).into_iter());
+        let found = hashes(Model::from_binary("m.pte", file).weights().unwrap());
+        let (old, mut new) = (hashes(model.weights().unwrap()), hashes(source.weights().unwrap()).into_iter());
         let expected = old.into_iter().enumerate().map(|(at, old)| if chosen[at] { new.next().unwrap() } else { old });
         prop_assert_eq!(found, expected.collect::<Vec<_>>());
     }

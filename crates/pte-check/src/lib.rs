@@ -86,7 +86,7 @@ pte_model::options! {
     pub struct CheckOptions {
         /// Runtime build that the file is for.
         pub profile: Profile,
-        /// The `.ptd` files loaded with the program.
+        /// The `.ptd` files loaded with the program. A model of `pte-emit` uses its own ones if there are none.
         pub with: Vec<DataFile>,
         /// Read and check constants and initial states, too.
         pub data: bool,

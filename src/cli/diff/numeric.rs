@@ -68,8 +68,6 @@ pub fn run(arguments: &DiffArguments, models: [&Model; 2]) -> Result<Exit, Failu
         .generate_inputs(numeric.generate_inputs || numeric.seed != 0);
     options.tolerance.atol = numeric.atol.unwrap_or(options.tolerance.atol);
     options.tolerance.rtol = numeric.rtol.unwrap_or(options.tolerance.rtol);
-    options.with =
-        [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
     let folder = tempfile::Builder::new().prefix("pte-emit-numeric-").tempdir();
     let folder = folder.map_err(|error| Failure::writing("the folder of the programs", &error))?;
     interrupt::defer();

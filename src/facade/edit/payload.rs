@@ -2,17 +2,16 @@
 //! [`pte_transform::payloads`] and [`pte_transform::weights::payload`].
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::weights::{Like, SetWeightsOptions, keys_of, read_source};
-use crate::facade::model::Model;
+use crate::facade::model::{Model, data_entries};
 use crate::pipeline::Resolved;
 use crate::printer;
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report, clipped, first_names};
 use pte_model::error::Error;
 use pte_model::program::TensorLayout;
-use pte_model::reader;
 use pte_transform::payloads::{self, NewPayload, PayloadChange};
 use pte_transform::weights::delegate_name;
 use pte_transform::weights::payload as payload_weights;
@@ -154,8 +153,8 @@ impl Resolved {
     }
 
     /// Replaces the payload of a delegate, which [`Resolved::find_delegate`] finds. Named data that no delegate refers
-    /// to any more are removed, unless the payload of another backend may refer to them. `with` are `.ptd` files that
-    /// are loaded with the program.
+    /// to any more are removed, unless the payload of another backend may refer to them. The keys of
+    /// [`Model::with_data_files`](crate::Model::with_data_files) exist, too.
     ///
     /// ```
     /// use pte_emit::{AssembleOptions, Blob, Model};
@@ -165,7 +164,7 @@ impl Resolved {
     /// let mut resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
     /// let at = resolved.find_delegate(None)?;
     /// let content = PayloadContent::Bytes(Blob::bytes(*b"other"));
-    /// let change: PayloadChange = resolved.replace_payload(at, content, &[])?;
+    /// let change: PayloadChange = resolved.replace_payload(at, content)?;
     /// assert_eq!((change.bytes, change.removed.len()), (5, 0));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -177,13 +176,10 @@ impl Resolved {
         &mut self,
         delegate: (usize, usize),
         content: PayloadContent,
-        with: &[PathBuf],
     ) -> Result<PayloadChange, Error> {
         let mut given: HashSet<String> = keys_of(&self.program);
-        for path in with {
-            let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into()));
-            let entries = entries.map_err(|error| Error::io(&path.display().to_string(), "", &error))?;
-            given.extend(entries.into_iter().map(|entry| entry.key));
+        for path in &self.source.data_files {
+            given.extend(data_entries(path)?.into_iter().map(|entry| entry.key));
         }
         let new = match content {
             PayloadContent::Bytes(data) => NewPayload { data, named_data: Vec::new() },

@@ -12,6 +12,7 @@ use super::layouts::{self, InputLayout};
 use crate::emitter;
 use crate::layout::{self, LayoutConfig};
 use crate::pipeline::{AssembleOptions, Resolved};
+use indexmap::IndexSet;
 use pte_model::data::{Origin, dedup};
 use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
 use pte_model::error::Error;
@@ -64,7 +65,7 @@ impl Resolved {
     /// let add = Model::open("examples/add.yaml")?.resolve()?;
     /// let inputs = vec![add, Model::open("examples/linear.yaml")?.resolve()?];
     /// let options = MergeOptions::default().renames(vec![(Some(0), MethodRename::new("forward", "add"))]);
-    /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options, &[])?;
+    /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options)?;
     /// let first: &MergedMethod = &merged.methods[0];
     /// assert_eq!((first.original.as_str(), first.input.as_str()), ("forward", "examples/add.yaml"));
     /// let shared: &[SharedBuffer] = &merged.shared_state;
@@ -78,11 +79,13 @@ impl Resolved {
     /// # Errors
     /// Conflicts, each with both origins: names of methods, keys with other data, layouts, versions. Inputs with
     /// `raw:`. Data that cannot be read.
-    pub fn merge(inputs: Vec<Resolved>, options: &MergeOptions, with: &[PathBuf]) -> Result<(Resolved, Merged), Error> {
+    pub fn merge(inputs: Vec<Resolved>, options: &MergeOptions) -> Result<(Resolved, Merged), Error> {
         let stated = |input: Resolved| match options.share_state {
             true => input.without_overrides(),
             false => input.with_stated_memory(),
         };
+        let data_files: IndexSet<&PathBuf> = inputs.iter().flat_map(|input| &input.source.data_files).collect();
+        let data_files: Vec<PathBuf> = data_files.into_iter().cloned().collect();
         let mut inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
         // What the exporter of a common release decides cannot be a conflict.
         let runtime = inputs.first().and_then(|input| input.runtime.clone());
@@ -105,7 +108,7 @@ impl Resolved {
         }
         let layout = common(&inputs);
         let mut messages = layout.as_ref().err().cloned().unwrap_or_default();
-        compare_files(with, &mut messages)?;
+        compare_files(&data_files, &mut messages)?;
         let parts = inputs.into_iter().map(|input| MergeInput {
             name: input.label(),
             program: input.program,

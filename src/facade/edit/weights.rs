@@ -9,15 +9,14 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use crate::assembly::Assembly;
-use crate::facade::model::Model;
+use crate::facade::model::{Model, data_entries};
 use crate::layout::Segment;
 use crate::pipeline::{AssembleOptions, Resolved};
 use crate::printer;
-use pte_model::data::{Blob, BlobId, BlobSource, Origin, dedup};
+use pte_model::data::{Blob, BlobId, BlobSource, dedup};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::program::{Program, TensorLayout};
-use pte_model::reader;
 use pte_transform::pattern::NameMap;
 use pte_transform::weights::manifest::Manifest;
 use pte_transform::weights::set::{FoundName, SetRequest, SetSubject, WeightChanges};
@@ -44,7 +43,7 @@ pte_model::options! {
 
 impl Model {
     /// Lists the weights: constants, initial states, named data of delegates, entries of `.ptd` files, each with the
-    /// hash of its bytes, its location and its users. `with` are `.ptd` files with data that the program refers to.
+    /// hash of its bytes, its location and its users.
     ///
     /// The result consists of [`Weight`](crate::weights::Weight), [`WeightKind`](crate::weights::WeightKind),
     /// [`WeightLocation`](crate::weights::WeightLocation), [`StoredTwice`](crate::weights::StoredTwice) and
@@ -54,7 +53,7 @@ impl Model {
     /// use pte_emit::Model;
     /// use pte_emit::weights::{WeightKind, WeightList, WeightLocation};
     ///
-    /// let list: WeightList = Model::open("examples/linear.yaml")?.weights(&[])?;
+    /// let list: WeightList = Model::open("examples/linear.yaml")?.weights()?;
     /// assert_eq!((&*list.weights[0].name, list.weights[0].bytes), ("weight", 48));
     /// assert_eq!(list.weights[0].used_by, ["forward"]);
     /// assert_eq!((list.weights[0].kind, list.weights[0].location), (WeightKind::Constant, WeightLocation::Segment));
@@ -65,14 +64,12 @@ impl Model {
     ///
     /// # Errors
     /// A file cannot be read or is malformed, or the YAML is invalid.
-    pub fn weights(&self, with: &[PathBuf]) -> Result<WeightList, Error> {
+    pub fn weights(&self) -> Result<WeightList, Error> {
         let mut given = IndexMap::new();
-        for path in with {
-            let name = path.display().to_string();
-            let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into()));
-            for entry in entries.map_err(|error| Error::io(&name, "", &error))? {
-                let (data, layout) = (entry.data, entry.tensor_layout);
-                given.entry(entry.key).or_insert(GivenEntry { file: name.clone(), data, layout });
+        for path in &self.source().data_files {
+            for entry in data_entries(path)? {
+                let (file, data, layout) = (path.display().to_string(), entry.data, entry.tensor_layout);
+                given.entry(entry.key).or_insert(GivenEntry { file, data, layout });
             }
         }
         self.list_weights(self.assembly()?, &given).map_err(|error| self.source().unreadable(&error))
@@ -101,8 +98,7 @@ impl Model {
         })
     }
 
-    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. `with`
-    /// are the `.ptd` files of the program. [`compare_manifests`](crate::weights::compare_manifests) compares two of
+    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. [`compare_manifests`](crate::weights::compare_manifests) compares two of
     /// them.
     ///
     /// ```
@@ -111,13 +107,13 @@ impl Model {
     /// use pte_emit::weights::compare_manifests;
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
-    /// let expected: Manifest = linear.manifest(&[])?;
+    /// let expected: Manifest = linear.manifest()?;
     /// let first: &ManifestEntry = &expected.entries[0];
     /// assert_eq!((first.kind, &*first.name), (ManifestKind::Tensor, "bias"));
     /// assert_eq!(ManifestKind::Payload.name(), "payload");
     ///
     /// let text = std::fs::read_to_string("examples/linear.yaml")?.replace("0.2576", "0.25");
-    /// let changed = Model::from_yaml("changed.yaml", text, "examples").manifest(&[])?;
+    /// let changed = Model::from_yaml("changed.yaml", text, "examples").manifest()?;
     /// let differences: Vec<ManifestDifference> = compare_manifests(&expected, &changed);
     /// assert_eq!(differences[0].difference, ManifestDifferenceKind::Differs);
     /// assert!(differences[0].line().starts_with("differs: tensor `weight`"));
@@ -126,12 +122,12 @@ impl Model {
     ///
     /// # Errors
     /// A file cannot be read or is malformed, the YAML is invalid, or data are in no given file.
-    pub fn manifest(&self, with: &[PathBuf]) -> Result<Manifest, Error> {
+    pub fn manifest(&self) -> Result<Manifest, Error> {
         let unreadable = |error: io::Error| self.source().unreadable(&error);
         let resolved = self.resolve()?;
         let mut options = AssembleOptions { max_size: self.options().max_size, ..AssembleOptions::default() };
         if resolved.program.execution_plan.is_some() {
-            (options.with, options.internal_data) = (with.to_vec(), true);
+            (options.with, options.internal_data) = (self.source().data_files.clone(), true);
         }
         let assembly = resolved.to_files(&options)?;
         let list = self.list_weights(&assembly, &IndexMap::new()).map_err(unreadable)?;
