@@ -67,14 +67,10 @@ pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use facade::model::{Documents, Model};
 pub use pipeline::{AssembleOptions, DEFAULT_MAX_SIZE, Document, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, Reproduction};
-pub use pte_model::data::{Blob, BlobId, workers};
-pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
+pub use pte_model::data::{Blob, BlobId};
+pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode};
 pub use pte_model::error::Error;
 pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
-#[doc(hidden)]
-pub use pte_yaml::bytes;
-pub use pte_yaml::bytes::parse_bytes;
-pub use pte_yaml::template::is_name as is_variable_name;
 
 /// Findings of the validator, its rules, the errors of the runtime, and targets (docs/check.md).
 pub mod check {
@@ -91,7 +87,7 @@ pub mod diff {
     pub use crate::facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
     pub use pte_diff::{
         DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,
-        DifferingPart, InstructionComparison, MethodComparison, ValueComparison, is_null_device,
+        DifferingPart, InstructionComparison, MethodComparison, ValueComparison,
     };
 }
 
@@ -144,14 +140,10 @@ pub mod deploy {
     pub use crate::facade::deploy::EmbeddedFileOptions;
     pub use crate::facade::firmware::FirmwareOptions;
     pub use pte_deploy::embed::{
-        BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
-        InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError,
-        TensorFacts,
+        Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding, InterfaceFacts,
+        MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
     };
-    pub use pte_deploy::firmware::{
-        Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
-        is_generated as is_generated_firmware_file,
-    };
+    pub use pte_deploy::firmware::{Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart};
     pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
     pub use pte_deploy::{Symbol, SymbolError};
 }
@@ -163,7 +155,7 @@ pub mod edit {
     pub use pte_transform::extract::Extracted;
     pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
     pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
-    pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
+    pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataOptions, MetadataValue};
     pub use pte_transform::optimize::minimize::{MethodMemory, MinimizeOptions};
     pub use pte_transform::optimize::{
         InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
@@ -250,6 +242,19 @@ pub mod run {
     pub use crate::facade::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
+}
+
+/// What the command line and the Python package use beside the API, of which it is not part: it may change in any
+/// version.
+#[doc(hidden)]
+pub mod command {
+    pub use pte_deploy::embed::BANNER as EMBED_BANNER;
+    pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
+    pub use pte_diff::is_null_device;
+    pub use pte_model::data::workers;
+    pub use pte_model::diagnostics::{file_error, text};
+    pub use pte_yaml::bytes::{self, parse_bytes};
+    pub use pte_yaml::template::is_name as is_variable_name;
 }
 
 /// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version

@@ -208,6 +208,6 @@ impl Assembly {
             Ok((size, assembly.data_files().count()))
         })?;
         let program = program.map_or_else(|| "no program".to_owned(), |size| format!("program of {size} bytes"));
-        Ok(format!("<pte_emit.Assembly: {program}, {}>", pte_emit::text::counted(data as u64, "data file")))
+        Ok(format!("<pte_emit.Assembly: {program}, {}>", pte_emit::command::text::counted(data as u64, "data file")))
     }
 }

@@ -152,7 +152,7 @@ fn nth<T: Serialize>(answers: Vec<(String, T)>, file: usize) -> Result<String, p
     let count = answers.len();
     let answer = answers.into_iter().nth(file);
     let missing =
-        || requested(&format!("file={file}: the source has {}", pte_emit::text::counted(count as u64, "file")));
+        || requested(&format!("file={file}: the source has {}", pte_emit::command::text::counted(count as u64, "file")));
     answer.map(|(_, answer)| json(&answer)).ok_or_else(missing)
 }
 
@@ -379,7 +379,7 @@ impl Model {
         let bytes = attempt(py, move |_| {
             let payloads = model.payloads()?;
             let found = payloads.iter().find(|payload| payload.path == name);
-            let known = || pte_emit::text::first_names(payloads.iter().map(|payload| &*payload.path));
+            let known = || pte_emit::command::text::first_names(payloads.iter().map(|payload| &*payload.path));
             let found = found
                 .ok_or_else(|| requested(&format!("no payload is called `{name}`: the source has {}", known())))?;
             found.data.to_vec().map_err(|error| pte_emit::Error::io(model.name(), "", &error))

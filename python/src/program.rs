@@ -234,7 +234,7 @@ impl Program {
     fn __repr__(&self) -> String {
         let state = self.lock();
         let names = state.content.plans().iter().map(|plan| plan.name.as_deref().unwrap_or("(no name)"));
-        format!("<pte_emit.Program: {}>", pte_emit::text::first_names(names))
+        format!("<pte_emit.Program: {}>", pte_emit::command::text::first_names(names))
     }
 }
 

@@ -45,7 +45,7 @@ pub fn data_entries<'py>(py: Python<'py>, model: PyRef<'py, Model>) -> PyResult<
         let entry = |data: &ExternalData| {
             let blob = content.blob(data.data);
             if let Some(what) = data.tensor_layout.as_ref().and_then(|layout| mismatch(layout, blob.len())) {
-                let message = format!("{}: {what}", pte_emit::text::clipped(&data.key));
+                let message = format!("{}: {what}", pte_emit::command::text::clipped(&data.key));
                 return Err(pte_emit::Error::input(Code::InvalidFile, &model.label(), message));
             }
             let layout = data.tensor_layout.as_ref().map(|layout| {

@@ -1,6 +1,6 @@
 //! Limits of `--max` and `--budget`: lists of `KEY=LIMIT`.
 
-use pte_emit::text::clipped;
+use pte_emit::command::text::clipped;
 
 /// Splits `a=1,b=2` into keys and limits. `example` is a part for messages.
 ///

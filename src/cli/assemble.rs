@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{ArgAction, Args, FromArgMatches};
 use indicatif::ProgressBar;
+use pte_emit::command::text::{counted, first_names, nearest};
 use pte_emit::program::{Memory, TensorData};
-use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
     AssembleOptions, Assembly, Code, DEFAULT_MAX_SIZE, Error, Model, SourceNames,
     check::{CheckOptions, RuleSeverity},
+    command::workers,
     edit::Pattern,
     plan::{LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Shards},
     release::Release,
     weights::ExternalRule,
-    workers,
 };
 
 use super::depfile::Dependencies;

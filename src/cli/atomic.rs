@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use pte_emit::file_error::{cannot, is_io, is_named};
-use pte_emit::workers::lock;
+use pte_emit::command::file_error::{cannot, is_io, is_named};
+use pte_emit::command::workers::lock;
 use pte_emit::{ByteSink, OutputSink};
 
 /// Complete temporary files and their targets. Dropping it before [`AtomicFiles::commit`] removes them.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::text::{clipped, counted};
+use pte_emit::command::text::{clipped, counted};
 use pte_emit::{
     Assembly,
     edit::{BoundOptions, BoundReport, InputBound},

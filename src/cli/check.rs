@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::text::{clipped, counted};
+use pte_emit::command::text::{clipped, counted};
 use pte_emit::{
     Error, Format, Model, SourceNames,
     check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule},

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted};
 use pte_emit::memory::{DelegateAccuracy, DelegateFootprint, DelegateMemory, DelegatePart, Held, MemorySource};
-use pte_emit::text::{ROW, clipped, clipped_to, counted};
 
 use super::io::write_more;
 

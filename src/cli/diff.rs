@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
-use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     Error, Model, Report,
+    command::is_null_device,
     diff::{
         DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
-        is_null_device,
     },
     memory::MemoryOptions,
 };

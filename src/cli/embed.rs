@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use pte_emit::text::{counted, escaped};
+use pte_emit::command::text::{counted, escaped};
 use pte_emit::{
     ByteSink, Error, Format, Model,
-    deploy::{EMBED_BANNER, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Section, Symbol},
+    command::EMBED_BANNER,
+    deploy::{EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Section, Symbol},
 };
 
 use super::depfile::Dependencies;

@@ -1,7 +1,7 @@
 //! Exit statuses, and the only mapping of errors to them.
 
 use pte_emit::Error;
-use pte_emit::text::counted;
+use pte_emit::command::text::counted;
 
 use super::io::Messages;
 

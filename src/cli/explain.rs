@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use pte_emit::text::{clipped, nearest};
+use pte_emit::command::text::{clipped, nearest};
 use pte_emit::{
     Code,
     check::{Profile, Rule, RuleId, RuntimeError},

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use pte_emit::command::text::{counted, first_names};
 use pte_emit::edit::Extracted;
-use pte_emit::text::{counted, first_names};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use clap::ValueEnum;
-use pte_emit::text::{self, escaped};
+use pte_emit::command::text::{self, escaped};
 use pte_emit::{
     Diagnostic, Error, Model, Report, Severity,
     check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule},

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use pte_emit::deploy::{
-    Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol, is_generated_firmware_file,
-};
-use pte_emit::text::{counted, escaped};
+use pte_emit::command::is_generated_firmware_file;
+use pte_emit::command::text::{counted, escaped};
+use pte_emit::deploy::{Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};

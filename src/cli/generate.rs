@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::text::clipped;
+use pte_emit::command::text::clipped;
 use pte_emit::{
     AssembleOptions, Blob, Error, Model, PrintOptions, Resolved, generate::ProgramGenerator,
     operators::OperatorDescription,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
     Code, Error,
     inspect::{

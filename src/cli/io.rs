@@ -8,9 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pte_emit::text::{counted, escaped};
-use pte_emit::workers::lock;
-use pte_emit::{Code, Error, Format, Model, Report, parse_bytes};
+use pte_emit::command::parse_bytes;
+use pte_emit::command::text::{counted, escaped};
+use pte_emit::command::workers::lock;
+use pte_emit::{Code, Error, Format, Model, Report};
 
 use super::findings::{FileFindings, Level};
 

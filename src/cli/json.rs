@@ -1,6 +1,6 @@
 //! JSON of results, in one form for all commands. `stdout` writes it.
 
-use pte_emit::text::escaped_json;
+use pte_emit::command::text::escaped_json;
 use serde::Serialize;
 
 /// Formats a result as a JSON document, whose keys are in alphabetical order. Characters that are unsafe on a terminal

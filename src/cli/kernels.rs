@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     Code, Error, Model,
     deploy::{KernelError, KernelList, KernelUse},

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::text::{counted, escaped};
+use pte_emit::command::text::{counted, escaped};
 use pte_emit::{
     Code, Error, Format,
     weights::{Manifest, ManifestDifference, ManifestDifferenceKind, compare_manifests, parse_manifest},

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
     Report,
     memory::{

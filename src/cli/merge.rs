@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::text::{clipped, counted, first_names};
+use pte_emit::command::text::{clipped, counted, first_names};
 use pte_emit::{
     Model, Resolved,
     edit::{MergeOptions, Merged, MethodRename},

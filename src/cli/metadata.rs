@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use pte_emit::text::{clipped, clipped_to, escaped_json};
+use pte_emit::command::text::{clipped, clipped_to, escaped_json};
 use pte_emit::{
     Code, Error, Resolved,
-    edit::{METADATA_PREFIX, MetadataChange, MetadataEntry},
+    edit::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataOptions},
 };
 use serde::{Serialize, Serializer};
 
@@ -140,8 +140,9 @@ fn set(arguments: &SetArguments, messages: &Messages) -> Result<Exit, Failure> {
             None => value.clone(),
         };
         read.extend(path);
+        let options = MetadataOptions::default().verbatim(path.is_some()).change_type(*change_types);
         let change;
-        (resolved, change) = resolved.set_metadata(key, &text, path.is_some(), *change_types)?;
+        (resolved, change) = resolved.set_metadata(key, &text, &options)?;
         changes.push(change);
     }
     finish(edit, resolved, &read, &changes, messages)

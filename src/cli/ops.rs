@@ -1,8 +1,8 @@
 //! `pte-emit ops [NAME]`: lists the known operators and the operations of XNNPACK graphs, or describes one.
 
 use clap::Args;
+use pte_emit::command::text::clipped;
 use pte_emit::operators::{NodeDescription, OperatorArg, OperatorArgRole, OperatorDescription};
-use pte_emit::text::clipped;
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::text::{counted, escaped};
+use pte_emit::command::text::{counted, escaped};
 use pte_emit::{
     Assembly,
     edit::{InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod},

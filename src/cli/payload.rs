@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use pte_emit::text::{clipped, counted, escaped, escaped_json, first_names};
+use pte_emit::command::text::{clipped, counted, escaped, escaped_json, first_names};
 use pte_emit::{
     Code, Error, LargeData, PrintOptions,
     payload::{Payload, PayloadChange, PayloadContent},

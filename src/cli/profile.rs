@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::profile::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, Recording};
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValue;
 use indicatif::ProgressBar;
+use pte_emit::command::text::counted;
 use pte_emit::program::{ExecutionPlan, Program};
-use pte_emit::text::counted;
 use pte_emit::{
     AssembleOptions, Assembly, Code, Error, Format, LargeData, Model, OutputSink, PrintOptions, Reproduction, Resolved,
     check::{CheckOptions, Findings},

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use pte_emit::text::clipped_to;
+use pte_emit::command::text::clipped_to;
 use pte_emit::{
     Error,
     check::{Finding, RuleSeverity},
@@ -95,7 +95,9 @@ pub fn line(file: &FileFindings) -> String {
             format!("{label}: {release}: no: [{}] {found}{expected}{more}\n", first.rule.id)
         }
         (None, 0, 0) => format!("{label}: {release}: yes\n"),
-        (None, 0, _) => format!("{label}: {release}: yes, with {}\n", pte_emit::text::counted(warnings, "warning")),
+        (None, 0, _) => {
+            format!("{label}: {release}: yes, with {}\n", pte_emit::command::text::counted(warnings, "warning"))
+        }
         // Messages of the assembler, which are printed.
         (None, _, _) => format!("{label}: {release}: no\n"),
     }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use pte_emit::command::text::clipped;
 use pte_emit::edit::MethodRename;
-use pte_emit::text::clipped;
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

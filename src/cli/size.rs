@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::inspect::{FileSize, SizeDimension, SizeNode, SizeOptions};
-use pte_emit::text::{ROW, clipped_to, counted, escaped};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::Args;
-use pte_emit::workers::lock;
+use pte_emit::command::workers::lock;
 use pte_emit::{
     AssembleOptions, Code, Error, Model, Report,
     check::{CheckOptions, DataFile},
-    is_variable_name,
+    command::is_variable_name,
     operators::OperatorSet,
 };
 

@@ -3,7 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use pte_emit::file_error::cannot;
+use pte_emit::command::file_error::cannot;
 
 use super::exit::Failure;
 use super::outputs::unwritable;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use pte_emit::command::text::counted;
 use pte_emit::edit::{StripKind, Stripped};
-use pte_emit::text::counted;
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

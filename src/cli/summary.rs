@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use pte_emit::command::text::{counted, escaped, first_names};
 use pte_emit::program::ExecutionPlan;
-use pte_emit::text::{counted, escaped, first_names};
 use pte_emit::{Assembly, edit::PrunedParts};
 
 use super::formats::OutputContent;

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pte_emit::command::text::{counted, escaped, label};
 use pte_emit::run::{
     Blessed, OutputDifference, OutputDifferenceKind, TestOptions, TestOutcome, TestReport, TestResult,
 };
-use pte_emit::text::{counted, escaped, label};
 use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 

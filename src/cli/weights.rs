@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use pte_emit::text::{clipped, counted, escaped, first_names};
+use pte_emit::command::text::{clipped, counted, escaped, first_names};
 use pte_emit::{
     Assembly, Code, Error, Report, Resolved,
     edit::NameRule,

@@ -8,7 +8,7 @@ use pte_emit::{
     AssembleOptions, Model, Resolved,
     check::CheckOptions,
     diff::{DiffArea, DiffOptions},
-    edit::{MergeOptions, Merged, MethodRename, Optimization, OptimizeOptions, StripKind},
+    edit::{MergeOptions, Merged, MetadataOptions, MethodRename, Optimization, OptimizeOptions, StripKind},
     plan::LayoutConfig,
 };
 use pte_generate::calls::repeatable;
@@ -76,7 +76,8 @@ fn an_edit_that_changes_nothing_writes_the_same_bytes() {
         assert!(bytes(stripped) == content, "strip: {name}");
         for entry in resolve(&name, &content).metadata().unwrap() {
             let value = entry.value.to_string();
-            if let Ok((set, _)) = resolve(&name, &content).set_metadata(&entry.key, &value, false, false) {
+            if let Ok((set, _)) = resolve(&name, &content).set_metadata(&entry.key, &value, &MetadataOptions::default())
+            {
                 let is_string = value.starts_with('"');
                 assert!(is_string || bytes(set) == content, "metadata: {name}");
             }
@@ -230,7 +231,7 @@ fn metadata_have_the_form_of_the_exporter() {
     let (mut resolved, removed) = resolve("", &content).remove_metadata(&getters).unwrap();
     assert_eq!(removed.len(), 4);
     for (key, value) in [("get_vocab", "32000"), ("get_eps", "1e-5"), ("use_kv", "true"), ("name", "toy")] {
-        resolved = resolved.set_metadata(key, value, false, false).unwrap().0;
+        resolved = resolved.set_metadata(key, value, &MetadataOptions::default()).unwrap().0;
     }
     assert!(bytes(resolved) == content);
     // A list.
@@ -241,7 +242,7 @@ fn metadata_have_the_form_of_the_exporter() {
     };
     let expected = plan(&original);
     let (without, _) = original.remove_metadata(&["shape".to_owned()]).unwrap();
-    let (with, _) = without.set_metadata("shape", "[1, 2, 3]", false, false).unwrap();
+    let (with, _) = without.set_metadata("shape", "[1, 2, 3]", &MetadataOptions::default()).unwrap();
     let found = resolve("", &bytes(with));
     assert_eq!(plan(&found), expected);
 }
@@ -300,7 +301,7 @@ proptest! {
         drop(read().unwrap().extract_methods(&["f*".to_owned()]).map(|(one, _)| emit(one)));
         drop(read().unwrap().strip(&StripKind::ALL).map(|(stripped, _)| emit(stripped)));
         drop(read().unwrap().metadata());
-        drop(read().unwrap().set_metadata("forward", "[1, 2]", false, true).map(|(set, _)| emit(set)));
+        drop(read().unwrap().set_metadata("forward", "[1, 2]", &MetadataOptions::default().change_type(true)).map(|(set, _)| emit(set)));
         drop(read().unwrap().remove_metadata(&["*".to_owned()]).map(|(removed, _)| emit(removed)));
     }
 }

@@ -68,7 +68,7 @@ fn the_files_are_those_of_the_snapshots() {
             for file in files.map(|entry| entry.unwrap().path()) {
                 let text = fs::read_to_string(&file).unwrap();
                 assert!(
-                    pte_emit::deploy::is_generated_firmware_file(text.as_bytes()) && text.ends_with('\n'),
+                    pte_emit::command::is_generated_firmware_file(text.as_bytes()) && text.ends_with('\n'),
                     "{}",
                     file.display()
                 );

@@ -99,9 +99,23 @@ fn value_of(plan: &ExecutionPlan) -> MetadataValue {
     }
 }
 
+pte_model::options! {
+    /// Options of [`set`].
+    ///
+    /// ```
+    /// assert!(!pte_transform::metadata::MetadataOptions::default().verbatim);
+    /// ```
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct MetadataOptions {
+        /// The text is a string as it is. By default, [`MetadataValue::parse`] reads it.
+        pub verbatim: bool,
+        /// An entry that exists may get another type.
+        pub change_type: bool,
+    }
+}
+
 /// Sets an entry: a constant method, or named data if the key begins with `metadata.`. A constant method that exists
-/// keeps its place and, unless `force`, its type. `text` is parsed by [`MetadataValue::parse`], unless it is
-/// `verbatim`: a string as it is.
+/// keeps its place.
 ///
 /// # Errors
 /// A value of another type or of a malformed form; a method that is not a constant method; a program without methods.
@@ -110,8 +124,7 @@ pub fn set(
     program: &mut Program,
     key: &str,
     text: &str,
-    verbatim: bool,
-    force: bool,
+    options: &MetadataOptions,
 ) -> Result<MetadataChange, EditError> {
     if program.execution_plan.is_none() {
         return Err(EditError::request(
@@ -133,9 +146,9 @@ pub fn set(
         }
         plan => plan.map(value_of),
     };
-    let like = before.as_ref().filter(|_| !force);
+    let like = before.as_ref().filter(|_| !options.change_type);
     let invalid = |message: String| EditError::request(format!("`{}`: {message}", clipped(key)));
-    let value = match verbatim {
+    let value = match options.verbatim {
         true => MetadataValue::String(text.to_owned()),
         false => MetadataValue::parse(text, like).map_err(invalid)?,
     };
@@ -265,13 +278,13 @@ mod tests {
         for (key, text) in
             [("get_n", "2"), ("get_list", "[1, 2.5, \"a\", true]"), ("get_one", "[7]"), ("metadata.author", "me")]
         {
-            set(&mut program, key, text, false, false).unwrap_or_else(|error| panic!("{error:?}"));
+            set(&mut program, key, text, &MetadataOptions::default()).unwrap_or_else(|error| panic!("{error:?}"));
         }
         let expected = ["get_n=2", "get_list=[1, 2.5, \"a\", true]", "get_one=[7]", "metadata.author=\"me\""];
         assert_eq!(keys(&program), expected);
         let before = program.clone();
-        set(&mut program, "get_list", "[1, 2.5, \"a\", true]", false, false).unwrap();
-        set(&mut program, "metadata.author", "me", false, false).unwrap();
+        set(&mut program, "get_list", "[1, 2.5, \"a\", true]", &MetadataOptions::default()).unwrap();
+        set(&mut program, "metadata.author", "me", &MetadataOptions::default()).unwrap();
         assert_eq!(program, before);
         remove(&mut program, &["get_*".into(), "metadata.*".into()]).unwrap();
         assert_eq!((keys(&program).len(), program.blobs.len(), program.named_data), (0, 0, None));
@@ -281,19 +294,25 @@ mod tests {
     fn types_are_kept_unless_forced() {
         let mut program = Program::new(Vec::new());
         for (key, text) in [("f", "1.5"), ("s", "\"1\""), ("l", "[1.5]"), ("i", "1")] {
-            set(&mut program, key, text, false, false).unwrap();
+            set(&mut program, key, text, &MetadataOptions::default()).unwrap();
         }
         for (key, text, expected) in [("f", "2", "2.0"), ("s", "2", "\"2\""), ("l", "[2, 3]", "[2.0, 3.0]")] {
-            assert_eq!(set(&mut program, key, text, false, false).unwrap().after.unwrap().to_string(), expected);
+            assert_eq!(
+                set(&mut program, key, text, &MetadataOptions::default()).unwrap().after.unwrap().to_string(),
+                expected
+            );
         }
         let wrong = |error: EditError| match error {
             EditError::Request(messages) => messages[0].message.clone(),
             EditError::Io(error) => error.to_string(),
         };
-        let error = set(&mut program, "i", "1.5", false, false).unwrap_err();
+        let error = set(&mut program, "i", "1.5", &MetadataOptions::default()).unwrap_err();
         assert_eq!(wrong(error), "`i`: it is an integer, found a float");
-        assert!(set(&mut program, "i", "99999999999999999999", false, false).is_err());
-        assert!(set(&mut program, "i", "[[1]]", false, true).is_err());
-        assert_eq!(set(&mut program, "i", "1.5", false, true).unwrap().after, Some(MetadataValue::Double(1.5)));
+        assert!(set(&mut program, "i", "99999999999999999999", &MetadataOptions::default()).is_err());
+        assert!(set(&mut program, "i", "[[1]]", &MetadataOptions::default().change_type(true)).is_err());
+        assert_eq!(
+            set(&mut program, "i", "1.5", &MetadataOptions::default().change_type(true)).unwrap().after,
+            Some(MetadataValue::Double(1.5))
+        );
     }
 }

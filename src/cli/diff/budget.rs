@@ -1,6 +1,6 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
-use pte_emit::bytes::{MILLION, UNITS, millionths, unit, unknown_unit};
+use pte_emit::command::bytes::{MILLION, UNITS, millionths, unit, unknown_unit};
 use pte_emit::{
     Code, Diagnostic, Error, Severity,
     diff::Differences,

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use clap::Args;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped};
 use pte_emit::{
     Model,
     diff::{InstructionComparison, MethodNumerics, NumericComparison, NumericOptions, ValueComparison},

@@ -1,7 +1,7 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
-use pte_emit::bytes::bytes;
-use pte_emit::text::{clipped, counted, first_names};
+use pte_emit::command::bytes::bytes;
+use pte_emit::command::text::{clipped, counted, first_names};
 use pte_emit::{
     Code, Diagnostic, Severity,
     memory::{HeapShare, MemoryFigure, MethodFootprint, ProgramMemory},

@@ -23,7 +23,7 @@ use pte_model::reader::flat_tensor::FlatTensorEntry;
 use pte_transform::error::EditError;
 use pte_transform::extract::Extracted;
 use pte_transform::merge::{MergeInput, MergeOptions, Merged};
-use pte_transform::metadata::{MetadataChange, MetadataEntry};
+use pte_transform::metadata::{MetadataChange, MetadataEntry, MetadataOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
 use pte_transform::{extract, merge, metadata, rename, strip};
@@ -242,15 +242,16 @@ impl Resolved {
     }
 
     /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a
-    /// value as [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it, or a string if it is `verbatim`.
-    /// An entry that exists keeps its type unless `force`.
+    /// value as [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it. An entry that exists keeps its
+    /// type. The options change both.
     ///
     /// ```
     /// use pte_emit::Model;
-    /// use pte_emit::edit::MetadataChange;
+    /// use pte_emit::edit::{MetadataChange, MetadataOptions};
     ///
     /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
-    /// let (resolved, change): (_, MetadataChange) = linear.set_metadata("get_eos_id", "2", false, false)?;
+    /// let options = MetadataOptions::default().verbatim(false);
+    /// let (resolved, change): (_, MetadataChange) = linear.set_metadata("get_eos_id", "2", &options)?;
     /// assert_eq!((change.before, resolved.metadata()?.len()), (None, 1));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -261,10 +262,9 @@ impl Resolved {
         self,
         key: &str,
         text: &str,
-        verbatim: bool,
-        force: bool,
+        options: &MetadataOptions,
     ) -> Result<(Resolved, MetadataChange), Error> {
-        self.edit(|program, _| metadata::set(program, key, text, verbatim, force))
+        self.edit(|program, _| metadata::set(program, key, text, options))
     }
 
     /// Removes the entries of the metadata whose keys match a pattern.
