@@ -38,7 +38,7 @@ pub struct CheckArguments {
     #[arg(long, exclusive = true, value_name = "NAME")]
     print_target: Option<String>,
     /// Compare files with a release of ExecuTorch: a version such as 1.0.1, `all`, or a folder of tables that
-    /// tools/releases/measure.py wrote
+    /// lab/releases/measure.py wrote
     #[arg(long, value_name = "RELEASE")]
     runtime: Option<PathBuf>,
     /// Read all data, not only metadata: validate constants and initial states, too

@@ -1,5 +1,5 @@
 //! Tests the changes that make methods need less memory: results in the memory of an argument, and the order of
-//! instructions. `tests/runtime/optimize_memory.rs` compares outputs in the real runtime.
+//! instructions. `lab/tests/runtime/optimize_memory.rs` compares outputs in the real runtime.
 
 use super::resolve::{forward, resolved};
 use crate::{Model, edit::MinimizeOptions};

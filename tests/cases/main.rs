@@ -1,11 +1,9 @@
 //! Tests with one case per file: `cargo test --test cases -- --list`. The kind of a case is its
 //! module, and filters are parts of `golden::upstream/bytes/linear`.
 
-#[path = "../support/mod.rs"]
-mod support;
+use pte_emit_test_support as support;
 
 mod broken;
-mod conformance;
 mod examples;
 mod golden;
 mod malformed;
@@ -15,11 +13,7 @@ use std::process::ExitCode;
 use libtest_mimic::Trial;
 
 fn main() -> ExitCode {
-    let all: [(&str, Vec<Trial>); 4] = [
-        ("conformance", conformance::trials()),
-        ("examples", examples::trials()),
-        ("golden", golden::trials()),
-        ("malformed", malformed::trials()),
-    ];
+    let all: [(&str, Vec<Trial>); 3] =
+        [("examples", examples::trials()), ("golden", golden::trials()), ("malformed", malformed::trials())];
     support::run(all)
 }

@@ -18,7 +18,7 @@ fn page(name: &str) -> String {
 
 /// Line number, path and content of all lines in Rust sources except this one.
 fn lines() -> Vec<(usize, PathBuf, String)> {
-    let mut folders = vec![root().join("src"), root().join("crates"), root().join("tests"), root().join("benches")];
+    let mut folders = ["src", "crates", "tests", "lab", "benches"].map(|name| root().join(name)).to_vec();
     let mut lines = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

@@ -2,7 +2,7 @@
 //! here or in `.ci/run`, generated tables are up to date (`BLESS=1 cargo test --test repository docs::` updates them).
 //! guide.rs runs the blocks of docs/guide/.
 //!
-//! The Rust block of docs/library.md is a documentation test of src/lib.rs; tests/cases/conformance.rs runs the
+//! The Rust block of docs/library.md is a documentation test of src/lib.rs; lab/tests/cases/conformance.rs runs the
 //! examples in the real runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,8 +113,10 @@ fn is_run_by_ci(line: &str) -> bool {
             }))
 }
 
-/// Tests that a `cargo test` command selects.
+/// Tests that a `cargo test` or `cargo lab` command selects.
 struct TestCommand<'a> {
+    /// Folder of the test targets.
+    tests: &'static str,
     ignored: bool,
     /// Options that select packages and targets, with their values.
     targets: BTreeSet<(&'a str, &'a str)>,
@@ -124,8 +126,11 @@ struct TestCommand<'a> {
 impl<'a> TestCommand<'a> {
     /// Parses a command; `None` for other commands, and for options that it does not know.
     fn parse(command: &'a str) -> Option<TestCommand<'a>> {
-        let mut words = command.strip_prefix("cargo test")?.split_whitespace();
-        let mut parsed = TestCommand { ignored: false, targets: BTreeSet::new(), filters: Vec::new() };
+        let folders = [("cargo test", "tests"), ("cargo lab", "lab/tests")];
+        let (words, tests) =
+            folders.into_iter().find_map(|(name, tests)| Some((command.strip_prefix(name)?, tests)))?;
+        let mut words = words.split_whitespace();
+        let mut parsed = TestCommand { tests, ignored: false, targets: BTreeSet::new(), filters: Vec::new() };
         while let Some(word) = words.next() {
             match word {
                 "--locked" | "--no-fail-fast" | "--nocapture" | "--list" | "--" => {}
@@ -142,7 +147,7 @@ impl<'a> TestCommand<'a> {
     /// Returns true if all test targets and packages that it names exist, and the modules of its filters.
     fn exists(&self) -> bool {
         let folder = |target: &(&str, &str)| match *target {
-            ("--test", name) => Some(root().join("tests").join(name).join("main.rs")),
+            ("--test", name) => Some(root().join(self.tests).join(name).join("main.rs")),
             ("-p", "pte-emit") => None,
             ("-p", name) => Some(root().join("crates").join(name).join("Cargo.toml")),
             _ => None,
@@ -152,13 +157,15 @@ impl<'a> TestCommand<'a> {
         let modules = self.filters.iter().filter_map(|filter| Some(filter.split_once("::")?.0));
         let mut modules = modules.filter(|_| !tests.is_empty());
         self.targets.iter().filter_map(folder).all(|path| path.exists())
-            && modules.all(|module| tests.iter().any(|test| root().join(format!("tests/{test}/{module}.rs")).exists()))
+            && modules.all(|module| {
+                tests.iter().any(|test| root().join(format!("{}/{test}/{module}.rs", self.tests)).exists())
+            })
     }
 
     /// Returns true if it runs all tests that another command runs. A filter is a part of the name of a test.
     fn includes(&self, other: &TestCommand) -> bool {
         let is_filtered = |filter: &&str| self.filters.iter().any(|own| filter.contains(own));
-        self.ignored == other.ignored
+        (self.tests, self.ignored) == (other.tests, other.ignored)
             && (self.targets.is_empty() || self.targets == other.targets)
             && (self.filters.is_empty() || !other.filters.is_empty() && other.filters.iter().all(is_filtered))
     }
@@ -171,8 +178,8 @@ fn commands_of_ci_are_recognized() {
         "cargo test --test cases check/H-14  # some of them",
         "cargo test -p pte-check -p pte-emit --lib",
         "BLESS=1 cargo test --no-fail-fast",
-        "BLESS=1 cargo test --test cases malformed::linear -- --ignored",
-        "A=1 cargo test --locked --test runtime -- --ignored --nocapture xnnpack_mutants::",
+        "BLESS=1 cargo lab --test cases malformed::linear -- --ignored",
+        "A=1 cargo lab --test runtime -- --ignored --nocapture xnnpack_mutants::",
         "cargo clippy --workspace --all-targets --all-features --locked -- -D warnings",
         ".ci/run",
     ] {
@@ -184,7 +191,7 @@ fn commands_of_ci_are_recognized() {
         "cargo test -p no-such-crate",
         "cargo test --no-such-option",
         "cargo test --test suite cli:: -- --ignored",
-        "cargo test --test runtime -- --ignored",
+        "cargo lab --test runtime -- --ignored",
         "cargo build",
         "echo cargo test",
     ] {

@@ -112,7 +112,7 @@ fn the_contents_have_every_page_once() {
 fn the_architecture_names_paths_that_exist() {
     let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     assert!(page.len() <= 12 * 1024, "{} bytes: move the rest to the first lines of modules", page.len());
-    let is_path = |code: &&str| ["crates/", "src/", "tests/"].iter().any(|folder| code.starts_with(folder));
+    let is_path = |code: &&str| ["crates/", "lab/", "src/", "tests/"].iter().any(|folder| code.starts_with(folder));
     let paths = page.split('`').skip(1).step_by(2).filter(is_path).filter(|path| !path.contains("NAME"));
     let (found, missing): (Vec<&str>, Vec<&str>) = paths.partition(|path| root().join(path).exists());
     assert!(missing.is_empty(), "docs/architecture.md names {}, which do not exist", missing.join(", "));

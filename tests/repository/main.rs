@@ -1,8 +1,7 @@
 //! Tests of the repository: layers of the code, the list of the public API, commands, tables and links of the
 //! documentation, citations, output.
 
-#[path = "../support/mod.rs"]
-mod support;
+use pte_emit_test_support as support;
 
 mod architecture;
 mod citations;

@@ -58,7 +58,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
 fn config() -> Config {
     // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600);
-    let persistence = FileFailurePersistence::Direct("tests/proptest-regressions/annotate.txt");
+    let persistence = FileFailurePersistence::Direct("tests/data/proptest-regressions/annotate.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
 }
 

@@ -1,8 +1,8 @@
 //! `check` of randomly mutated files, with other profiles, and as a command: its exit status and options.
 //!
 //! `tests/golden/snapshots/check` has its findings in files with one known defect; tests/cases/golden.rs and
-//! tests/cases/examples.rs test that it accepts the files of ExecuTorch and of the assembler, tests/runtime/mutants.rs
-//! that the runtime agrees.
+//! tests/cases/examples.rs test that it accepts the files of ExecuTorch and of the assembler,
+//! lab/tests/runtime/mutants.rs that the runtime agrees.
 
 use std::process::Command;
 use std::sync::LazyLock;
@@ -111,7 +111,7 @@ fn apply(bytes: &mut Vec<u8>, mutation: &Mutation) {
 fn config() -> Config {
     // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(4000);
-    let persistence = FileFailurePersistence::Direct("tests/proptest-regressions/check.txt");
+    let persistence = FileFailurePersistence::Direct("tests/data/proptest-regressions/check.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
 }
 

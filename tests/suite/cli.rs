@@ -1544,7 +1544,7 @@ fn payloads_are_extracted() {
     assert_eq!(folder.read("p.bin"), b"some payload");
     assert_eq!(folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "-"]).exits(0).stdout, b"some payload");
     folder.run(&["payload", "extract", "m.yaml", "other/0", "-o", "missing/p.bin"]).exits(3);
-    let payload = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/payloads/vulkan.bin");
+    let payload = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/payloads/vulkan.bin");
     folder.run(&["payload", "show", payload]).exits(1).stderr_contains("found a payload of the format Vulkan");
 }
 

@@ -8,18 +8,13 @@ use serde_json::{Value, json};
 
 use crate::support::folder::Folder;
 use crate::support::malformed::{self, FirstLine, NO_RULE, RELEASES, Security};
-use crate::support::{root, sources};
+use crate::support::sources;
 
 #[test]
 fn the_corpus_has_the_files_of_every_example() {
     let folder = Folder::new(&[]);
     folder.run(&["generate", "--corpus", "a/corpus"]).exits(0).stderr_is_empty();
     let manifest: Value = serde_json::from_slice(&folder.read("a/corpus/manifest.json")).unwrap();
-    let schema = fs::read_to_string(root().join("docs/corpus.schema.json")).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&manifest).map(|error| error.to_string()).collect();
-    assert_eq!(errors, [""; 0]);
-    assert!(!validator.is_valid(&json!({"executorch": "1.5.1", "examples": [{}]})));
     assert_eq!(manifest["executorch"], pte_emit::release::EXECUTORCH);
 
     let examples = manifest["examples"].as_array().unwrap();

@@ -50,9 +50,6 @@ fn json_has_the_same() {
     assert_eq!((&document[0]["error"], &document[0]["rules"]), (&20.into(), &serde_json::json!(["O-5", "R-1", "V-1"])));
     assert_eq!((&document[1]["rule"], &document[1]["errors"]), (&"R-1".into(), &serde_json::json!([20])));
     assert_eq!(document[2]["name"], "unknown-key");
-    let schema = std::fs::read_to_string(crate::support::root().join("docs/explain.schema.json")).unwrap();
-    let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    assert!(validator.is_valid(&document), "{document}");
 }
 
 #[test]

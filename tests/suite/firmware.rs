@@ -43,7 +43,7 @@ methods:
 fn programs() -> Folder {
     let folder =
         Folder::new(&[("linear.yaml", &fs::read_to_string("examples/linear.yaml").unwrap()), ("mixed.yaml", MIXED)]);
-    folder.write("ethos_u.bin", fs::read("tests/payloads/ethos_u.bin").unwrap());
+    folder.write("ethos_u.bin", fs::read("tests/data/payloads/ethos_u.bin").unwrap());
     for name in ["linear", "mixed"] {
         folder.run(&["-q", &format!("{name}.yaml"), "-o", &format!("{name}.pte")]).exits(0);
     }
@@ -186,7 +186,7 @@ fn refused_inputs_leave_nothing() {
 /// Pools have room for each of the methods.
 #[test]
 fn several_methods_have_the_largest_pools() {
-    let model = Model::from_yaml("mixed.yaml", MIXED, "tests/payloads");
+    let model = Model::from_yaml("mixed.yaml", MIXED, "tests/data/payloads");
     let pools = |methods: &[&str]| {
         let options = FirmwareOptions::new(FirmwarePlatform::Cmsis)
             .methods(methods.iter().map(|method| (*method).to_owned()).collect());

@@ -71,9 +71,6 @@ fn a_table_shows_the_first_element_that_differs() {
     let difference = &json["files"][0]["tests"][1]["comparison"]["difference"];
     assert_eq!((&difference["element"], &difference["differing"]), (&serde_json::json!([1, 0]), &Value::from(2)));
     assert_eq!(json["total"], serde_json::json!({"passed": 1, "failed": 2, "no_outputs": 1, "error": 0}));
-    let schema = std::fs::read_to_string(crate::support::root().join("docs/test.schema.json")).unwrap();
-    let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    assert!(schema.is_valid(&json), "{json:#}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Tests of `for_runtime` and `runtime:`: files of the exporters of old releases, and calls that are replaced. The
-//! outputs in old runtimes are compared by `tools/releases/rewritten.py`.
+//! outputs in old runtimes are compared by `lab/releases/rewritten.py`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::support::folder::{Folder, RELU};
 use crate::support::root;
 
-/// What ExecuTorch's scripts write, by path. tests/conformance/oplist.py recorded it.
+/// What ExecuTorch's scripts write, by path. lab/conformance/oplist.py recorded it.
 fn recorded() -> Value {
-    serde_json::from_str(&std::fs::read_to_string(root().join("tests/inspect/oplist.json")).unwrap()).unwrap()
+    serde_json::from_str(&std::fs::read_to_string(root().join("tests/data/inspect/oplist.json")).unwrap()).unwrap()
 }
 
 /// Reference files, and the examples.

@@ -1,7 +1,6 @@
 //! Tests of the library and of the command line.
 
-#[path = "../support/mod.rs"]
-mod support;
+use pte_emit_test_support as support;
 
 mod accesses;
 mod annotate;
@@ -22,6 +21,7 @@ mod faults;
 mod firmware;
 mod fixtures;
 mod for_runtime;
+mod generate;
 mod hostile_names;
 mod inference_exported;
 mod inspect;

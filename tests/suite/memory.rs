@@ -1,9 +1,12 @@
 //! `pte-emit memory`: limits of its figures, and what counts in them. The figures are compared with the real runtime in
-//! tests/runtime.
+//! lab/tests/runtime.
 
+use pte_emit::Model;
+use pte_emit::memory::{Abi, MemoryOptions};
 use serde_json::{Value, json};
 
 use crate::support::folder::{Folder, RELU};
+use crate::support::root;
 
 /// A method whose input and output the caller provides.
 const PROVIDED: &str = "
@@ -278,4 +281,77 @@ fn unknown_sizes_are_lower_bounds() {
             done.stderr_contains(missing);
         }
     }
+}
+
+/// Memory of a program, as JSON; `None` if the file cannot be read.
+fn computed(source: &Model, abi: Abi) -> Option<Value> {
+    let options = MemoryOptions::default().abi(abi);
+    let memory = source.memory(&options).ok()?;
+    Some(serde_json::to_value(memory).expect("JSON"))
+}
+
+/// Figures of the runtime built for 64-bit x86 and for 32-bit Arm.
+#[test]
+fn the_method_allocator_of_both_abis() {
+    for (name, bits64, arm32) in [
+        ("add", 384, 240),
+        ("linear", 888, 564),
+        ("nested", 896, 532),
+        ("stateful_init", 872, 520),
+        ("index", 936, 596),
+        ("conv_dyn", 3104, 2080),
+    ] {
+        let path = root().join(format!("tests/golden/upstream/bytes/{name}/model.pte"));
+        let source = Model::open(&path).expect("a golden file");
+        for (abi, expected) in [(Abi::Bits64, bits64), (Abi::Arm32, arm32)] {
+            let memory = computed(&source, abi).expect("a valid file");
+            assert_eq!(memory["methods"][0]["method_allocator"]["bytes"], expected, "{name} {abi:?}");
+        }
+    }
+}
+
+/// A plan has room for all that is alive, and its timeline covers all instructions.
+#[test]
+fn no_pool_is_smaller_than_what_is_alive() {
+    let examples =
+        std::fs::read_dir(root().join("examples")).expect("the examples").map(|entry| entry.expect("an entry").path());
+    let mut pools = 0;
+    for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+        let Ok(source) = Model::open(&path) else { continue };
+        let Some(memory) = computed(&source, Abi::Bits64) else { continue };
+        for method in memory["methods"].as_array().expect("methods") {
+            let instructions = method["instructions"].as_array().expect("instructions").len();
+            for pool in method["pools"].as_array().expect("pools") {
+                let number = |key: &str| pool[key].as_u64().expect("a number");
+                assert!(number("lower_bound") <= number("bytes"), "{}: {pool}", path.display());
+                let timeline = pool["timeline"].as_array().expect("a timeline");
+                let times: Vec<u64> = timeline.iter().filter_map(|change| change[0].as_u64()).collect();
+                assert_eq!(times[0], 0, "{}", path.display());
+                assert!(times.is_sorted() && times.iter().all(|time| *time < instructions as u64 + 2), "{times:?}");
+                let most = timeline.iter().filter_map(|change| change[1].as_u64()).max();
+                assert_eq!(most, Some(number("lower_bound")), "{}", path.display());
+                pools += 1;
+            }
+        }
+    }
+    assert!(pools > 30, "{pools} pools");
+}
+
+/// What is stored of a pool follows from its tensors, not from the number of instructions.
+#[test]
+fn the_timelines_of_many_pools_are_small() {
+    let count = 1000;
+    let pool =
+        |number: usize| format!("      v{number}: {{tensor: float32, sizes: [4], memory: {{pool: {}}}}}\n", number + 1);
+    let call = |number: usize| format!("      - {{kernel: aten::relu.out, args: [v{}], out: v{number}}}\n", number - 1);
+    let yaml = format!(
+        "methods:\n  forward:\n    values:\n{}    inputs: [v0]\n    outputs: [v{}]\n    instructions:\n{}",
+        (0..=count).map(pool).collect::<String>(),
+        count,
+        (1..=count).map(call).collect::<String>()
+    );
+    let memory = computed(&Model::from_yaml("pools.yaml", yaml, "."), Abi::Bits64).expect("a program");
+    let pools = memory["methods"][0]["pools"].as_array().expect("pools");
+    assert_eq!(pools.len(), count + 1);
+    assert_eq!(pools[7]["timeline"], serde_json::json!([[0, 0], [7, 16], [9, 0]]));
 }

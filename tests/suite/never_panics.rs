@@ -128,7 +128,7 @@ fn check(source: usize, mutations: &[Mutation]) -> Result<(), TestCaseError> {
 fn config() -> Config {
     // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2500);
-    let persistence = FileFailurePersistence::Direct("tests/proptest-regressions/never_panics.txt");
+    let persistence = FileFailurePersistence::Direct("tests/data/proptest-regressions/never_panics.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
 }
 

@@ -1,5 +1,5 @@
-//! Files of a made-up newer release (tests/golden/next), which flatc wrote (tests/runtime/next_release.rs): they are
-//! read, printed with what is unknown and reproduced, and no command loses a part of them without an error.
+//! Files of a made-up newer release (tests/golden/next), which flatc wrote (lab/tests/runtime/next_release.rs): they
+//! are read, printed with what is unknown and reproduced, and no command loses a part of them without an error.
 
 use std::fs;
 

@@ -1,62 +1,13 @@
 //! `pte-emit diff --numeric` with runners that are scripts: they answer as for examples/linear.yaml, with what the real
-//! runtime recorded (crates/pte-etdump/tests/recorded). tests/runtime/numeric.rs has the real runtime.
+//! runtime recorded (crates/pte-etdump/tests/recorded). lab/tests/runtime/numeric.rs has the real runtime.
 
 #![cfg(unix)]
 
-use std::path::Path;
-
 use serde_json::Value;
 
-use crate::support::folder::{Done, Folder};
+use crate::support::folder::Folder;
+use crate::support::recordings::{compare, json};
 use crate::support::root;
-
-/// Answers for linear.yaml. `$kind` says what is wrong of program `b.pte`.
-const RUNNER: &str = r#"
-kind=$1; shift
-test "$1 $3" = "--etdump --debug-buffer" || { echo "unknown option $1" >&2; exit 2; }
-events=$2; values=$4; name=$(basename $5)
-test $name = b.pte || kind=none
-output=60f1b63e00000000346c0a3e
-sizes=1,3
-case $kind in
-  output) output=60f1b63e0000c07f346c0a40;;
-  shape) output=60f1b63e; sizes=1,1;;
-esac
-echo program ok
-while read command rest; do
-  case $command in
-    load) test $kind = crash && kill -SEGV $$; echo load ok;;
-    input) echo input ok;;
-    execute) test $kind = hang && sleep 60; echo execute ok;;
-    outputs) echo outputs 1; echo output 0 tensor 6 $sizes 0,1 $output;;
-  esac
-done
-case $kind in
-  unrecorded) ;;
-  program) cp RECORDED/loop.etdump $events; cp RECORDED/loop.values $values;;
-  garbage) echo garbage > $events; cp RECORDED/linear.values $values;;
-  cut) cp RECORDED/linear.etdump $events; head -c 20 RECORDED/linear.values > $values;;
-  empty) : > $events; : > $values;;
-  value) cp RECORDED/linear.etdump $events; { head -c 52 RECORDED/linear.values; printf '\0\0\300\177'; tail -c +57 RECORDED/linear.values; } > $values;;
-  *) cp RECORDED/linear.etdump $events; cp RECORDED/linear.values $values;;
-esac
-"#;
-
-/// Compares two files of linear.yaml, the second one with a defect of the runner.
-fn compare(kind: &str, options: &[&str]) -> Done {
-    let recorded = root().join("crates/pte-etdump/tests/recorded");
-    let folder = Folder::new(&[("runner.sh", &RUNNER.replace("RECORDED", recorded.to_str().unwrap()))]);
-    let linear = root().join("examples/linear.yaml");
-    for name in ["a.pte", "b.pte"] {
-        folder.run(&[linear.to_str().unwrap(), "-q", "-o", name]).exits(0);
-    }
-    let runner = format!("sh runner.sh {kind}");
-    folder.run(&[&["diff", "--numeric", "a.pte", "b.pte", "--runner", &runner], options].concat())
-}
-
-fn json(done: &Done) -> Value {
-    serde_json::from_slice(&done.stdout).unwrap()
-}
 
 #[test]
 fn equal_values_are_no_difference() {
@@ -199,17 +150,4 @@ fn programs_that_cannot_be_compared_are_errors() {
     let done = folder.run(&["diff", "--numeric", "a.yaml", "other.yaml", "--runner", "false"]).exits(1);
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.ends_with("- method forward\n+ method other\n"), "{text}");
-}
-
-/// What `diff --numeric --json` prints has the schema in docs/.
-#[test]
-fn json_has_its_schema() {
-    let schema = std::fs::read_to_string(root().join(Path::new("docs/numeric.schema.json"))).unwrap();
-    let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    for kind in ["none", "value", "output", "shape"] {
-        let document = json(&compare(kind, &["--json"]));
-        let errors = schema.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path()));
-        assert_eq!(errors.collect::<Vec<_>>(), Vec::<String>::new(), "{kind}");
-    }
-    assert!(!schema.is_valid(&serde_json::json!({"version": 1})));
 }

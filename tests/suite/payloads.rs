@@ -1,5 +1,5 @@
-//! Descriptions of payloads that the writers of other backends wrote (tests/payloads/README.md), of all truncations of
-//! them, and of changed bytes.
+//! Descriptions of payloads that the writers of other backends wrote (tests/data/payloads/README.md), of all
+//! truncations of them, and of changed bytes.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use pte_xnnpack::FORMATS;
 
 use crate::support::root;
 
-/// Files of tests/payloads with the names of their formats.
+/// Files of tests/data/payloads with the names of their formats.
 const PAYLOADS: &[(&str, &str)] = &[
     ("coreml", "Core ML"),
     ("ethos_u", "Ethos-U"),
@@ -27,14 +27,14 @@ fn backend(format: &str) -> &'static str {
 }
 
 fn bytes(name: &str) -> Vec<u8> {
-    std::fs::read(root().join(format!("tests/payloads/{name}.bin"))).unwrap()
+    std::fs::read(root().join(format!("tests/data/payloads/{name}.bin"))).unwrap()
 }
 
 #[test]
 fn payloads_of_other_writers_are_described() {
     for (name, format) in PAYLOADS {
         let yaml = format!(
-            "methods: {{forward: {{delegates: {{d: {{backend: {}, data: {{file: tests/payloads/{name}.bin}}}}}}}}}}",
+            "methods: {{forward: {{delegates: {{d: {{backend: {}, data: {{file: tests/data/payloads/{name}.bin}}}}}}}}}}",
             backend(format)
         );
         let source = Model::from_yaml(*name, yaml, root());
@@ -47,7 +47,7 @@ fn payloads_of_other_writers_are_described() {
         assert_eq!(description, from_file[0].describe().unwrap());
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");
         let found = from_yaml[0].yaml(false, &PrintOptions::default()).unwrap();
-        let path = root().join(format!("tests/payloads/{name}.yaml"));
+        let path = root().join(format!("tests/data/payloads/{name}.yaml"));
         crate::support::snapshot::update(&path, &found, "BLESS=1 cargo test --test suite payloads::");
     }
 }

@@ -1,8 +1,6 @@
 //! `pte-emit profile` and `report --etdump`, with what the real runtime recorded of examples
 //! (crates/pte-etdump/tests/recorded).
 
-use std::path::PathBuf;
-
 use pte_emit::{
     Model,
     inspect::ReportOptions,
@@ -10,27 +8,12 @@ use pte_emit::{
 };
 use serde_json::Value;
 
-use crate::support::folder::{Done, Folder};
+use crate::support::folder::Folder;
+use crate::support::recordings::{example, recorded, run_profile as run};
 use crate::support::root;
-
-/// Path of a recording.
-fn recorded(name: &str) -> PathBuf {
-    root().join("crates/pte-etdump/tests/recorded").join(format!("{name}.etdump"))
-}
-
-fn example(name: &str) -> PathBuf {
-    root().join("examples").join(format!("{name}.yaml"))
-}
 
 fn profile(name: &str) -> TimeProfile {
     Model::open(example(name)).unwrap().profile(&Recording::open(recorded(name)).unwrap(), &[]).unwrap()
-}
-
-fn run(program: &str, recordings: &[&str], options: &[&str]) -> Done {
-    let paths: Vec<String> = recordings.iter().map(|name| recorded(name).display().to_string()).collect();
-    let (program, paths) = (example(program).display().to_string(), paths.iter().map(String::as_str));
-    let arguments: Vec<&str> = ["profile", &program].into_iter().chain(paths).chain(options.iter().copied()).collect();
-    Folder::new(&[]).run(&arguments)
 }
 
 #[test]
@@ -128,22 +111,6 @@ fn the_command_prints_the_longest_first() {
         run("xnnpack_two_delegates", &["xnnpack_two_delegates"], &["--by", "delegate"]).exits(0).stdout,
     );
     assert!(text.unwrap().contains("  scale (XnnpackBackend), 1 instruction\n"));
-}
-
-/// What `profile --json` prints has the schema in docs/.
-#[test]
-fn json_has_its_schema() {
-    let schema = std::fs::read_to_string(root().join("docs/profile.schema.json")).unwrap();
-    let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
-    for name in ["linear", "loop", "lists", "quantize", "xnnpack_two_delegates"] {
-        for recordings in [&[name][..], &[name, name]] {
-            let done = run(name, recordings, &["--json"]).exits(0);
-            let document: Value = serde_json::from_slice(&done.stdout).unwrap();
-            let errors = schema.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path()));
-            assert_eq!(errors.collect::<Vec<_>>(), Vec::<String>::new(), "{name}");
-        }
-    }
-    assert!(!schema.is_valid(&serde_json::json!({"version": 1})));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! `pte-emit report`: the graphs agree with the program, files for other viewers are well-formed, pages are small; and,
-//! in ignored tests, a real browser shows the pages, and Graphviz draws the graphs (tests/report/README.md).
+//! in ignored tests, a real browser shows the pages, and Graphviz draws the graphs (tests/data/report/README.md).
 
 mod models;
 mod page;
@@ -690,7 +690,7 @@ fn browse(pages: Vec<(String, String, Value)>) {
 fn run_jobs(folder: &tempfile::TempDir, jobs: Vec<Value>) {
     let file = folder.path().join("jobs.json");
     std::fs::write(&file, Value::from(jobs).to_string()).unwrap();
-    let script = root().join("tests/report/browser.py");
+    let script = root().join("tests/data/report/browser.py");
     print!("{}", run(Command::new("python3").arg(script).arg(chromium()).arg(file)));
 }
 

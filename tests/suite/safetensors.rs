@@ -2,15 +2,15 @@
 //! which `tests/golden/upstream/safetensors` has, and files with headers in another order. Metadata without a place are
 //! dropped with a warning.
 //!
-//! Two tests are ignored by default, since they need a package index: one runs the reference implementation (Python
-//! `safetensors`), one ExecuTorch's runtime: `cargo test --test suite safetensors:: -- --ignored`.
+//! One test is ignored by default, since it runs the reference implementation, the Python package safetensors of a
+//! package index: `cargo test --test suite safetensors:: -- --ignored`.
 
 use std::path::Path;
 
 use pte_emit::{AssembleOptions, Model, check::CheckOptions};
 
 use crate::support::folder::{Done, Folder};
-use crate::support::runner::{self, Mode};
+use crate::support::safetensors::{METADATA, file, program_with_data};
 use crate::support::{files_below, python, root, seed};
 
 /// Converts `x.safetensors` of the folder to `same.safetensors`, to `x.ptd`, and that to `back.safetensors`.
@@ -43,17 +43,6 @@ fn files_of_the_reference_implementation_round_trip() {
     }
 }
 
-/// A file with these JSON members and this number of data bytes, padded as the reference implementation does.
-fn file(members: &[&str], data: u8) -> Vec<u8> {
-    let mut json = format!("{{{}}}", members.join(",")).into_bytes();
-    json.resize(json.len().next_multiple_of(8), b' ');
-    let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(json);
-    bytes.extend(0..data);
-    bytes
-}
-
-const METADATA: &str = r#""__metadata__":{"z":"1","a":"2"}"#;
 const FIRST: &str = r#""b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}"#;
 const SECOND: &str = r#""a":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}"#;
 const EMPTY: &str = r#""e":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}"#;
@@ -173,31 +162,6 @@ fn convert_in_memory(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(written)
 }
 
-/// A program of two external tensors.
-const PROGRAM: &str = "
-methods:
-  forward:
-    values:
-      a: {tensor: float32, data: [1], external: true}
-      c: {tensor: float32, data: [2], external: other}
-      y: {tensor: float32, sizes: [1]}
-    outputs: [y]
-    instructions:
-      - {kernel: aten::add.out, args: [a, c], out: y}
-";
-
-/// Builds `m.pte` of [`PROGRAM`], and `one.ptd` and `two.ptd` of files with equal metadata, which have its data.
-fn program_with_data() -> Folder {
-    let folder = Folder::new(&[("m.yaml", PROGRAM)]);
-    folder.run(&["m.yaml", "-o", "m.pte"]).exits(0);
-    for (name, key) in [("one", "a"), ("two", "c")] {
-        let tensor = format!(r#""{key}":{{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#);
-        folder.write(&format!("{name}.safetensors"), file(&[METADATA, &tensor], 4));
-        folder.run(&[&format!("{name}.safetensors"), "-o", &format!("{name}.ptd")]).exits(0);
-    }
-    folder
-}
-
 #[test]
 fn metadata_without_a_place_are_dropped_with_a_warning() {
     let folder = program_with_data();
@@ -258,7 +222,7 @@ const REFERENCE: &str = "safetensors==0.8.0";
 #[ignore = "installs the Python package safetensors"]
 fn the_reference_implementation_writes_files_that_round_trip_and_reads_ours() {
     let python = python::with_package(REFERENCE);
-    let script = |arguments: &[&str]| python::run(&python, "safetensors.py", arguments);
+    let script = |arguments: &[&str]| python::run(&python, "tests/data/safetensors.py", arguments);
     let read = |path: &Path| -> serde_json::Value {
         serde_json::from_str(&script(&["read", path.to_str().unwrap()])).unwrap()
     };
@@ -289,18 +253,4 @@ fn the_reference_implementation_writes_files_that_round_trip_and_reads_ours() {
     folder.write("x.safetensors", &other);
     convert(&folder);
     assert_eq!(read(&folder.path().join("back.safetensors")), read(&folder.path().join("x.safetensors")));
-}
-
-#[test]
-#[ignore = "downloads ExecuTorch's runtime"]
-fn the_runtime_merges_files_with_metadata() {
-    let folder = program_with_data();
-    let path = |name: &str| folder.path().join(name);
-    for loader in ["file", "mmap", "buffer"] {
-        let mode = Mode { verify: "full", loader };
-        let script = "load forward\nexecute\noutputs\n";
-        let answers =
-            runner::run(&runner::locate(), &path("m.pte"), &[path("one.ptd"), path("two.ptd")], mode, script).unwrap();
-        assert!(answers.iter().any(|answer| answer == "execute ok"), "{loader}: {answers:?}");
-    }
 }

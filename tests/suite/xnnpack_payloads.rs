@@ -112,7 +112,7 @@ fn options(file: &Path) -> PrintOptions {
     PrintOptions::default().large_data(LargeData::Refer).file(file.canonicalize().unwrap().display().to_string())
 }
 
-/// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
+/// What the schema of a newer release has is kept as bytes; `tests/data/xnnpack/newer.py` wrote the payloads.
 #[test]
 fn operations_and_fields_of_a_newer_schema_are_kept() {
     let printed = |name: &str| {
@@ -121,7 +121,7 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
             delegates: {{part: {{backend: XnnpackBackend, data: {{file: {name}}}}}}},
             instructions: [{{delegate: part, args: [x, x]}}]}}}}"
         );
-        let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
+        let bytes = assembled(&yaml, &root().join("tests/data/xnnpack"));
         let options = PrintOptions::default().large_data(LargeData::Inline);
         let printed = Model::from_binary("model.pte", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{}", printed.text);

@@ -121,7 +121,7 @@ pub fn run(commands: &[String], source: &str, folder: &Path) -> Run {
             fs::create_dir_all(outputs.path().join(folder).parent().unwrap()).unwrap();
         }
         let arguments: Vec<String> = words.collect();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let mut process = Command::new(super::command());
         process.args(&arguments).current_dir(folder).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
         let done = Done::of(&[command.trim_start_matches("pte-emit ")], process.output().unwrap());
         warnings.extend(done.stderr.lines().filter_map(warning));

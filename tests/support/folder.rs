@@ -48,7 +48,7 @@ impl Folder {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let mut command = Command::new(super::command());
         command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
         command
     }

@@ -81,7 +81,7 @@ pub const EDGE_CASES: &[&str] = &[
 
 /// All sources of the repository, with the folders that their paths are relative to.
 pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = super::root();
     let mut sources = Vec::new();
     for folder in ["examples", "tests/golden/upstream/bytes", "tests/golden/snapshots/errors"] {
         let entries = fs::read_dir(root.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));

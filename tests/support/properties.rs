@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use jsonschema::Validator;
 use pte_check::{CheckOptions, DataFile, Finding, Findings, RuleSeverity};
 use pte_emit::check::RuleId;
 use pte_emit::program;
@@ -27,28 +25,6 @@ pub fn parsers_agree(text: &str) {
     let theirs: SourceNode<'_> = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
     // Formatted, because a NaN is not equal to itself, and zeros of both signs are equal.
     pretty_assertions::assert_eq!(format!("{ours:#?}"), format!("{theirs:#?}"));
-}
-
-static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
-    jsonschema::validator_for(&serde_json::from_str(&pte_emit::json_schema()).unwrap()).expect("it is a JSON Schema")
-});
-
-/// Returns true if a source is valid by the JSON Schema; `None` if it is not YAML.
-pub fn is_valid_by_schema(text: &str) -> Option<bool> {
-    Some(VALIDATOR.is_valid(&as_json(text)?))
-}
-
-/// Returns a source as JSON; `None` if it is not YAML.
-pub fn as_json(text: &str) -> Option<serde_json::Value> {
-    Some((&tree::parse(text).ok()?).into())
-}
-
-/// Asserts that a source is valid by the JSON Schema of `pte-emit schema`.
-pub fn valid_by_schema(text: &str) {
-    let value = (&tree::parse(text).unwrap_or_else(|error| panic!("{error:?}"))).into();
-    let errors: Vec<String> =
-        VALIDATOR.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(errors.is_empty(), "not valid by the JSON Schema:\n{}", errors.join("\n"));
 }
 
 /// Maximum size in bytes: larger files are not built, since alignments up to 1 GiB add as much padding.

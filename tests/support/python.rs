@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::root;
+use crate::root;
 
 /// Python with a package such as `safetensors==0.8.0`, which is installed if it is missing.
 ///
@@ -26,13 +26,12 @@ pub fn with_package(package: &str) -> PathBuf {
     python
 }
 
-/// Output of a script of tests/conformance.
+/// Output of a script, a path from the root of the repository.
 ///
 /// # Panics
 /// If it fails.
 pub fn run(python: &Path, script: &str, arguments: &[&str]) -> String {
-    let script = root().join("tests/conformance").join(script);
-    let output = Command::new(python).arg(script).args(arguments).output().unwrap();
+    let output = Command::new(python).arg(root().join(script)).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

@@ -48,7 +48,8 @@ static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
 
 /// Folder in which the sources of all sections are files, beside the data that they read.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("errors");
+    let binary = std::env::current_exe().unwrap();
+    let folder = binary.parent().unwrap().join("errors");
     fs::create_dir_all(folder.join("files")).unwrap();
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);

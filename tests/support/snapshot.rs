@@ -14,7 +14,7 @@ pub fn is_name(name: &str) -> bool {
 /// Path of the snapshot `name`.
 pub fn path(name: &str) -> PathBuf {
     assert!(is_name(name), "{name} is not a path below tests/golden/snapshots");
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/snapshots").join(name)
+    super::root().join("tests/golden/snapshots").join(name)
 }
 
 /// Returns true if `BLESS` is set.

@@ -1,5 +1,5 @@
 //! Binary interfaces of the runtime, and the sizes of its structures in each: facts of ExecuTorch 1.5.1, which are
-//! measured; tests/conformance/README.md describes how. It knows no programs.
+//! measured; lab/conformance/README.md describes how. It knows no programs.
 
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Facts about each release of ExecuTorch, measured with its runtime: a folder of tables per release in `releases/`.
 //!
-//! It states what was measured and compares nothing: `pte-check` compares programs with it. `tools/releases/` measures,
+//! It states what was measured and compares nothing: `pte-check` compares programs with it. `lab/releases/` measures,
 //! and describes the tables.
 
 mod answer;

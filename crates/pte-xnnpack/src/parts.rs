@@ -1,5 +1,5 @@
 //! Parts of a graph that a release may not accept: operations, element types of their operands, and properties of the
-//! payload. `tools/releases/xnnpack.py` has a graph for each part, with the same names.
+//! payload. `lab/releases/xnnpack.py` has a graph for each part, with the same names.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Calls that 1.5.1 executes, or another release, and some releases do not survive, refuse, or compute otherwise
 //! (`V-4`, `V-5`). A condition of a call and its operator are a feature of the tables, `CONDITION/OPERATOR`;
-//! `tools/releases/calls.py` has a call for each, by the same words.
+//! `lab/releases/calls.py` has a call for each, by the same words.
 
 use super::report::{Report, expected};
 use crate::RuleId::*;

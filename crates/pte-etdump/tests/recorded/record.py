@@ -1,6 +1,6 @@
 """record.py PTE_EMIT RUNNER: writes the ETDumps of this folder, and the files of values beside them, from examples in examples/.
 
-PTE_EMIT is the command line of this repository, RUNNER the program that tests/conformance/fetch.sh builds. Each example is executed once for
+PTE_EMIT is the command line of this repository, RUNNER the program that lab/conformance/fetch.sh builds. Each example is executed once for
 each of its inputs in EXAMPLES.
 """
 

@@ -6,7 +6,7 @@
 //! tensors in an order of memory that a kernel does not follow. The result is a blob, which is not in memory if it is
 //! large and only reorders a part of one argument.
 //!
-//! `tests/runtime/evaluation.rs` of the repository compares the bytes with those of the real runtime.
+//! `lab/tests/runtime/evaluation.rs` of the repository compares the bytes with those of the real runtime.
 
 pub(super) mod arithmetic;
 mod call;

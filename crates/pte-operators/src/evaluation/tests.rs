@@ -1,5 +1,5 @@
 //! Evaluations of single calls: contents, what is refused, results that are not in memory, and hostile sizes. The real
-//! runtime judges random calls (`tests/runtime/evaluation.rs` of the repository).
+//! runtime judges random calls (`lab/tests/runtime/evaluation.rs` of the repository).
 
 use std::borrow::Cow;
 use std::path::Path;

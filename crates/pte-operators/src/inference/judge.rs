@@ -1,5 +1,5 @@
 //! Compares the rules with the results that torch infers, which are the cases of `tests/inference/cases.txt`;
-//! `tools/inference.py` writes and describes them. Also compares rules and constraints with cases that are written by
+//! `lab/inference.py` writes and describes them. Also compares rules and constraints with cases that are written by
 //! hand, `rules.txt` and `constraints.txt`.
 
 #[path = "../../tests/inference/cases.rs"]

@@ -1,5 +1,5 @@
 //! Element types of outs: some kernels convert their results, others need an out of the type of the result.
-//! tests/runtime/inference_runtime.rs of the repository measures this in the runtime.
+//! lab/tests/runtime/inference_runtime.rs of the repository measures this in the runtime.
 
 use super::promotion::{Category, category};
 use pte_model::format::ScalarType;

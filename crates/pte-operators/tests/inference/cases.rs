@@ -1,4 +1,4 @@
-//! The cases of `cases.txt`, which `tools/inference.py` writes and describes. The parent module imports the types of
+//! The cases of `cases.txt`, which `lab/inference.py` writes and describes. The parent module imports the types of
 //! inference: this file is a part of the unit tests of the rules, and of the tests in the runtime.
 
 use std::borrow::Cow;

@@ -2,8 +2,8 @@
 //! kernels for these types only. Not all of its operations check them, and it may read scales that a value of another
 //! type does not have.
 //!
-//! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime
-//! does not execute is an error of the table, and so is a combination without a row that it does execute.
+//! `lab/tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the
+//! runtime does not execute is an error of the table, and so is a combination without a row that it does execute.
 
 use crate::schema::{Datatype, KEEP_DIMS, Operation, SAME_PADDING, TRANSPOSED};
 

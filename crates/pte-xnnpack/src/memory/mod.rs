@@ -35,7 +35,7 @@ const EXTRA_ROWS: u64 = 15;
 /// Bytes of the name of an operation, which the backend keeps for the trace.
 const NAME: u64 = 28;
 
-/// Difference from the runtime in per cent that a test allows: see `xnnpack_memory` in tests/runtime.
+/// Difference from the runtime in per cent that a test allows: see `xnnpack_memory` in lab/tests/runtime.
 const MEASURED: u8 = 5;
 
 /// Returns the memory of a delegate.

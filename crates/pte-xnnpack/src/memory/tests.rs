@@ -1,5 +1,5 @@
-//! The memory of small graphs, whose figures the runtime was measured to take (`xnnpack_memory` in tests/runtime), and
-//! of malformed ones.
+//! The memory of small graphs, whose figures the runtime was measured to take (`xnnpack_memory` in lab/tests/runtime),
+//! and of malformed ones.
 
 use super::*;
 use crate::draft::{Draft, DraftField, DraftNode, DraftValue};

@@ -1,6 +1,6 @@
 //! ExecuTorch 1.5.1.
 //!
-//! `operators.table` and `libraries.table` are written by `tools/operators.py`, `types.table` and `sharing.table` are
+//! `operators.table` and `libraries.table` are written by `lab/operators.py`, `types.table` and `sharing.table` are
 //! measured in the real runtime; their first lines, or the tool, say how. The rows are written by hand.
 
 mod aten;
