@@ -1,6 +1,7 @@
 //! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first
-//! line; no command panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`.
-//! lab/tests/cases/malformed.rs compares the answers there with those of the real runtime.
+//! line; no command panics; `dump` reproduces its files, except for the reasons in
+//! `tests/golden/snapshots/malformed.cases`. lab/tests/cases/malformed.rs compares the answers in the first line with
+//! those of the real runtime.
 //!
 //! `cargo test --test cases malformed::segment` runs those whose name contains the word. golden.rs has snapshots of the
 //! findings.

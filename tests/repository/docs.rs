@@ -285,18 +285,15 @@ const NOT_REPRODUCED: [(&[&str], &str); 7] = [
 /// The reasons are the snapshots of tests/cases/malformed.rs, which verifies that all other files are reproduced.
 #[test]
 fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
-    let folder = root().join("tests/golden/snapshots/malformed");
     let paths: BTreeMap<String, String> =
         malformed::cases().iter().map(|case| (case.name().to_owned(), malformed::relative(&case.input))).collect();
-    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    names.sort();
     let mut groups = vec![Vec::new(); NOT_REPRODUCED.len()];
-    for path in names {
-        let (name, message) = (path.file_stem().unwrap().display(), std::fs::read_to_string(&path).unwrap());
+    for (name, message) in snapshot::cases("malformed.cases") {
+        let name = name.strip_suffix(".txt").unwrap();
         let group = NOT_REPRODUCED.iter().position(|(parts, _)| parts.iter().any(|part| message.contains(part)));
         let group =
             group.unwrap_or_else(|| panic!("{name}: NOT_REPRODUCED in {} has no reason for {message}", file!()));
-        groups[group].push(format!("[{name}](../examples/malformed/{}.yaml)", paths[&name.to_string()]));
+        groups[group].push(format!("[{name}](../examples/malformed/{}.yaml)", paths[name]));
     }
     let rows = NOT_REPRODUCED
         .iter()

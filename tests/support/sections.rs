@@ -9,35 +9,32 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use super::case::{Case, inputs};
 use super::snapshot;
 
-const CASE: &str = "==== ";
 const MESSAGES: &str = "---- stderr\n";
 
 /// Sources with one error each: the files of the folder, and the cases of its files of several.
 pub const ERRORS: &str = "tests/golden/snapshots/errors";
 
-/// A case: the file in which it is, its name with an extension, its source, and the expected messages.
+/// A case: the file of snapshots in which it is, its name with an extension, its source, and the expected messages.
 struct Section {
-    file: PathBuf,
+    file: String,
     name: String,
     source: String,
     messages: String,
 }
 
 fn sections(file: &Path) -> Vec<Section> {
-    let text = fs::read_to_string(file).unwrap();
-    let body = text.strip_prefix(CASE).unwrap_or_else(|| panic!("{} begins with `{CASE}`", file.display()));
-    let section = |part: &str| {
-        let (name, rest) = part.split_once('\n').expect("a name");
-        let (source, messages) = rest.split_once(MESSAGES).unwrap_or((rest, ""));
-        let [name, source, messages] = [name, source, messages].map(str::to_owned);
-        Section { file: file.to_owned(), name, source, messages }
+    let file = format!("errors/{}", file.file_name().unwrap().to_str().unwrap());
+    let section = |(name, text): (String, String)| {
+        let (source, messages) = text.split_once(MESSAGES).unwrap_or((&text, ""));
+        let [source, messages] = [source, messages].map(str::to_owned);
+        Section { file: file.clone(), name, source, messages }
     };
-    body.split(&format!("\n{CASE}")).map(section).collect()
+    snapshot::cases(&file).into_iter().map(section).collect()
 }
 
 static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
@@ -82,18 +79,9 @@ pub fn check(case: &Case, messages: &str) {
     let Some(section) = SECTIONS.iter().find(|section| section.name == file) else {
         return snapshot::check(&format!("errors/{}.stderr", case.name()), messages);
     };
-    if !snapshot::blessing() {
-        pretty_assertions::assert_eq!(section.messages.trim_end(), messages.trim_end(), "{}", section.file.display());
-        return;
+    let Section { file, name, source, messages: expected } = section;
+    if snapshot::blessing() {
+        return snapshot::write_case(file, name, &format!("{source}{MESSAGES}{}\n", messages.trim_end()));
     }
-    static WRITING: Mutex<()> = Mutex::new(());
-    let _writing = WRITING.lock();
-    let text: String = sections(&section.file)
-        .into_iter()
-        .map(|Section { name, source, messages: old, .. }| {
-            let messages = if name == file { messages } else { &old };
-            format!("{CASE}{name}\n{source}{MESSAGES}{}\n\n", messages.trim_end())
-        })
-        .collect();
-    fs::write(&section.file, text.trim_end().to_owned() + "\n").unwrap();
+    pretty_assertions::assert_eq!(expected.trim_end(), messages.trim_end(), "{file}");
 }

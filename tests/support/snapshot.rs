@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 /// Returns true if a relative path stays below the folder of snapshots.
 pub fn is_name(name: &str) -> bool {
@@ -22,9 +23,78 @@ pub fn blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// Asserts that the snapshot `name` equals `actual`, or writes it if [`blessing`]. Empty output has no snapshot file.
+/// Begin of a line before each case of a file of several.
+const CASE: &str = "==== ";
+
+/// Cases of a file below `tests/golden/snapshots`, by name; none if there is no file.
+///
+/// ```text
+/// ==== NAME
+/// TEXT
+///
+/// ==== NAME
+/// TEXT
+/// ```
+pub fn cases(file: &str) -> Vec<(String, String)> {
+    let Ok(text) = fs::read_to_string(path(file)) else { return Vec::new() };
+    let body = text.strip_prefix(CASE).unwrap_or_else(|| panic!("{file} begins with `{CASE}`"));
+    let case = |case: &str| {
+        let (name, text) = case.split_once('\n').expect("a name");
+        (name.to_owned(), text.to_owned())
+    };
+    body.split(&format!("\n{CASE}")).map(case).collect()
+}
+
+/// Writes the text of a case; a new one is added in alphabetical order, and one without text removed.
+pub fn write_case(file: &str, name: &str, text: &str) {
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _writing = WRITING.lock();
+    let mut all = cases(file);
+    match all.iter().position(|(other, _)| other == name) {
+        Some(at) => text.clone_into(&mut all[at].1),
+        None => all.insert(all.partition_point(|(other, _)| &**other < name), (name.to_owned(), text.to_owned())),
+    }
+    all.retain(|(_, text)| !text.is_empty());
+    let texts: Vec<String> = all.iter().map(|(name, text)| format!("{CASE}{name}\n{text}")).collect();
+    fs::write(path(file), texts.join("\n")).unwrap();
+}
+
+/// File of several cases that has a snapshot, and the name of the case: short ones of many inputs.
+fn place(name: &str) -> Option<(String, &str)> {
+    let (folder, case) = name.split_once('/')?;
+    let file = match folder {
+        "check" => format!("check/{}.cases", case.split(['-', '/']).next()?),
+        "releases" => format!("releases/{}.cases", case.split('/').next()?),
+        "malformed" => "malformed.cases".to_owned(),
+        _ => return None,
+    };
+    Some((file, case))
+}
+
+/// Names of all snapshots.
+pub fn names() -> Vec<String> {
+    let folder = path("errors").parent().unwrap().to_owned();
+    let relative = |path: PathBuf| path.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
+    let mut names: Vec<String> =
+        super::files_below(&folder, &["stdout", "stderr", "txt"]).into_iter().map(relative).collect();
+    for file in super::files_below(&folder, &["cases"]).into_iter().map(relative) {
+        let folder = file.split(['/', '.']).next().unwrap();
+        names.extend(cases(&file).into_iter().map(|(name, _)| format!("{folder}/{name}")));
+    }
+    names
+}
+
+/// Asserts that the snapshot `name` equals `actual`, or writes it if [`blessing`]. Empty output has no snapshot.
 #[track_caller]
 pub fn check(name: &str, actual: &str) {
+    if let Some((file, case)) = place(name) {
+        let found = cases(&file).into_iter().find(|(other, _)| other == case);
+        let expected = found.map_or_else(String::new, |(_, text)| text);
+        if expected != actual && blessing() {
+            return write_case(&file, case, actual);
+        }
+        return compare(&format!("the case {case} of tests/golden/snapshots/{file}"), &expected, actual);
+    }
     let path = path(name);
     if blessing() {
         if actual.is_empty() {
@@ -42,8 +112,13 @@ pub fn check(name: &str, actual: &str) {
         Err(error) => panic!("{shown}: {error}; `BLESS=1 cargo test` writes it; the output is\n{actual}"),
         Ok(expected) => expected,
     };
+    compare(&shown, &expected, actual);
+}
+
+#[track_caller]
+fn compare(shown: &str, expected: &str, actual: &str) {
     if expected != actual {
-        let difference = pretty_assertions::StrComparison::new(&expected, actual);
+        let difference = pretty_assertions::StrComparison::new(expected, actual);
         panic!("{shown} (left) is not the output (right); `BLESS=1 cargo test` accepts the output\n\n{difference}");
     }
 }

@@ -1,8 +1,8 @@
 //! Bytes that kernels take from the temporary allocator of the runtime while they run. The runtime resets it after each
 //! instruction. What kernels take from the heap is not part of it.
 //!
-//! `lab/tests/runtime/memory_trials.rs` of the repository compares it with the allocations of the kernels of the default
-//! runtime.
+//! `lab/tests/runtime/memory_trials.rs` of the repository compares it with the allocations of the kernels of the
+//! default runtime.
 
 use super::inference::{Argument, Call, IntMeta, TensorMeta};
 
