@@ -14,30 +14,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use crate::dependencies::{Dependency, dependencies};
 use crate::support::{files_below, root};
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 
-/// Crates with their floors. A crate depends on crates of lower floors only, also in its tests.
-const CRATES: &[(&str, u32)] = &[
-    ("pte-emit", 5),
-    ("pte-check", 4),
-    ("pte-deploy", 4),
-    ("pte-diff", 4),
-    ("pte-generate", 4),
-    ("pte-inspect", 4),
-    ("pte-reduce", 4),
-    ("pte-memory", 3),
-    ("pte-transform", 3),
-    ("pte-analysis", 2),
-    ("pte-xnnpack", 2),
-    ("pte-etdump", 1),
-    ("pte-operators", 1),
-    ("pte-payload", 1),
-    ("pte-run", 1),
-    ("pte-yaml", 1),
-    ("pte-model", 0),
-    ("pte-releases", 0),
-];
+/// Crates with their floors: the table of docs/architecture.md. A crate depends on crates of lower floors only, also in
+/// its tests.
+static CRATES: LazyLock<Vec<(String, u32)>> = LazyLock::new(|| {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, table) = page.split_once("\n| floor | crate | purpose |\n|---|---|---|\n").expect("the table of crates");
+    let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let crates = rows.flat_map(|(floor, rest)| {
+        let names = rest.split(" | ").next().unwrap().split('`').skip(1).step_by(2);
+        names.map(move |name| (name.to_owned(), floor.parse().expect("a floor")))
+    });
+    crates.collect()
+});
 
 /// Modules of a crate with their layers, and modules of the same layer that they may depend on. The files of modules
 /// that are not in the table are only checked for cyclic dependencies.
@@ -614,7 +606,7 @@ fn folder(name: &str) -> PathBuf {
 
 /// The crates without their unit tests.
 static PARSED: LazyLock<Vec<(&str, Crate)>> =
-    LazyLock::new(|| CRATES.iter().map(|(name, _)| (*name, Crate::read(name, false))).collect());
+    LazyLock::new(|| CRATES.iter().map(|(name, _)| (&**name, Crate::read(name, false))).collect());
 
 /// The command line uses the public API of the library, as `pte_emit`: not its private modules, and not the crates that
 /// its package depends on. The other modules do not use that name.
@@ -649,7 +641,7 @@ fn every_crate_is_in_the_table() {
     let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
     let mut found: Vec<String> = folders.map(|name| name.into_string().unwrap()).chain(["pte-emit".into()]).collect();
     found.sort();
-    let mut expected: Vec<&str> = CRATES.iter().map(|(name, _)| *name).collect();
+    let mut expected: Vec<&str> = CRATES.iter().map(|(name, _)| &**name).collect();
     expected.sort_unstable();
     assert_eq!(found, expected);
 }
@@ -658,21 +650,10 @@ fn every_crate_is_in_the_table() {
 fn crates_depend_on_lower_floors() {
     let floor = |name: &str| CRATES.iter().find(|(other, _)| *other == name).map(|(_, floor)| *floor);
     let mut edges = 0;
-    for (name, own) in CRATES {
-        let manifest = fs::read_to_string(folder(name).join("Cargo.toml")).unwrap();
-        let mut section = "";
-        for line in manifest.lines() {
-            if line.starts_with('[') {
-                section = line;
-            } else if section.ends_with("dependencies]")
-                && section != "[workspace.dependencies]"
-                && let Some(other) = line.split(['.', ' ', '=']).next()
-                && let Some(lower) = floor(other)
-            {
-                assert!(lower < *own, "{name} depends on {other}");
-                edges += 1;
-            }
-        }
+    for (name, Dependency { name: other, .. }) in dependencies() {
+        let (Some(own), Some(lower)) = (floor(&name), floor(&other)) else { continue };
+        assert!(lower < own, "{name} depends on {other}");
+        edges += 1;
     }
     assert!(edges > 30, "{edges} dependencies");
 }

@@ -4,35 +4,46 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pretty_assertions::assert_eq;
 
-use crate::support::{files_below, root};
+use crate::support::root;
+
+/// A dependency of a package of the workspace, as in its manifest.
+pub struct Dependency {
+    pub name: String,
+    pub is_optional: bool,
+    pub is_dev: bool,
+}
+
+/// Dependencies of all packages of the workspace, each with the package that has it.
+pub fn dependencies() -> Vec<(String, Dependency)> {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let output =
+        cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(root()).output();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let of_package = packages.flat_map(|package| {
+        let list = package["dependencies"].as_array().unwrap().iter();
+        list.map(|found| {
+            let (name, is_optional) = (text(&found["name"]), found["optional"] == true);
+            (text(&package["name"]), Dependency { name, is_optional, is_dev: found["kind"] == "dev" })
+        })
+    });
+    of_package.collect()
+}
 
 /// Rows of docs/library.md are the dependencies of the library and of the crates, in alphabetical order, with the
 /// crates that use them; the purposes of optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
-    let manifests = files_below(&root().join("crates"), &["toml"]);
-    let mut dependencies: BTreeMap<String, (bool, BTreeSet<String>)> = BTreeMap::new();
-    for manifest in manifests.into_iter().chain([root().join("Cargo.toml")]) {
-        let manifest = std::fs::read_to_string(manifest).unwrap();
-        let user = manifest.split("\nname = \"pte-").nth(1).and_then(|rest| rest.split('"').next()).expect("a name");
-        let mut section = "";
-        for line in manifest.lines() {
-            match line.split_once(" = ") {
-                _ if line.starts_with('[') => section = line.trim_matches(['[', ']']),
-                Some((name, value))
-                    if section.ends_with("dependencies")
-                        && !["dev-dependencies", "workspace.dependencies"].contains(&section) =>
-                {
-                    let name = name.trim_end_matches(".workspace").to_owned();
-                    let (is_optional, users) = dependencies.entry(name).or_insert((true, BTreeSet::new()));
-                    *is_optional &= value.contains("optional = true");
-                    users.insert(user.to_owned());
-                }
-                _ => {}
-            }
-        }
+    let mut all: BTreeMap<String, (bool, BTreeSet<String>)> = BTreeMap::new();
+    let of_libraries =
+        |(user, dependency): &(String, Dependency)| !dependency.is_dev && user != "pte-emit-test-support";
+    for (user, Dependency { name, is_optional, .. }) in dependencies().into_iter().filter(of_libraries) {
+        let (always_optional, users) = all.entry(name).or_insert((true, BTreeSet::new()));
+        *always_optional &= is_optional;
+        users.insert(user.trim_start_matches("pte-").to_owned());
     }
-    let expected = dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-"));
+    let expected = all.into_iter().filter(|(name, _)| !name.starts_with("pte-"));
     let expected: Vec<_> = expected
         .map(|(name, (is_optional, users))| (name, is_optional, users.into_iter().collect::<Vec<_>>().join(", ")))
         .collect();

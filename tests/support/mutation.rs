@@ -6,6 +6,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::case::{Case, inputs};
+use super::sections;
+
 /// Tokens that trigger overflows, invalid indices and deep nesting in unchecked code.
 pub const EDGE_CASES: &[&str] = &[
     "-1",
@@ -81,24 +84,15 @@ pub const EDGE_CASES: &[&str] = &[
 
 /// All sources of the repository, with the folders that their paths are relative to.
 pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
-    let root = super::root();
-    let mut sources = Vec::new();
-    for folder in ["examples", "tests/golden/upstream/bytes", "tests/golden/snapshots/errors"] {
-        let entries = fs::read_dir(root.join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));
-        for path in entries.map(|entry| entry.unwrap().path()) {
-            // Alias bombs are slow to parse, long sources slow to mutate.
-            let bomb = path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("_bomb"));
-            if path.extension().is_some_and(|extension| extension == "yaml" || extension == "json")
-                && !bomb
-                && let Ok(text) = fs::read_to_string(&path)
-                && text.len() < 4000
-            {
-                sources.push((root.join(folder), text));
-            }
-        }
-    }
-    sources.sort();
-    assert!(!sources.is_empty(), "no sources are found");
+    let cases = [inputs("examples"), inputs("tests/golden/upstream/bytes"), sections::errors()];
+    let source = |case: Case| {
+        // Alias bombs are slow to parse, long sources slow to mutate.
+        let text = fs::read_to_string(&case.input).ok().filter(|text| text.len() < 4000)?;
+        (!case.name().ends_with("_bomb")).then(|| (case.input.parent().unwrap().to_owned(), text))
+    };
+    let mut sources: Vec<(PathBuf, String)> = cases.into_iter().flatten().filter_map(source).collect();
+    sources.sort_by(|a, b| a.1.cmp(&b.1));
+    assert!(sources.len() > 400, "{} sources", sources.len());
     sources
 });
 
