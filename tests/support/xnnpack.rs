@@ -83,7 +83,7 @@ fn datatype(code: i16) -> &'static Datatype {
 }
 
 impl GraphBuilder {
-    pub fn new() -> GraphBuilder {
+    fn new() -> GraphBuilder {
         let mut graph = Tree::new(&xnnpack::GRAPH).set("version", Item::Text(b"0".to_vec()));
         // Index 0 means no constant.
         graph.tables("constant_data").push(Tree::new(&xnnpack::CONSTANT_DATA_OFFSET));
