@@ -30,7 +30,7 @@ pub fn differences(
         visited: HashMap::new(),
         found: Vec::new(),
     };
-    let start = FieldLocation { field: None, at: Some(0), content: FieldContent::Root };
+    let start = FieldLocation::root(root);
     let tables = (diff.original.target(start).ok()?, diff.emitted.target(start).ok()?);
     diff.table(tables.0, tables.1, root)?;
     Some(diff.found)
@@ -102,31 +102,14 @@ impl Diff<'_> {
                 };
                 let emitted_target = self.emitted.target(emitted).ok()?;
                 match target {
-                    Some(ObjectKind::Text) => self.items(to, emitted_target, 1, |diff, original, _| {
-                        diff.add(OverrideValue::Bytes(original.to_vec()))
-                    }),
-                    Some(ObjectKind::Scalars(number)) => {
-                        self.items(to, emitted_target, number.size(), |diff, original, emitted| {
-                            let size = number.size();
-                            for (index, (original, emitted)) in
-                                original.chunks(size).zip(emitted.chunks(size)).enumerate()
-                            {
-                                if original != emitted {
-                                    diff.steps.push(PathStep::Index(index));
-                                    diff.add(value_of(number, original))?;
-                                    diff.steps.pop();
-                                }
-                            }
-                            Some(())
-                        })
-                    }
+                    Some(ObjectKind::Text) => self.items(to, emitted_target, None),
+                    Some(ObjectKind::Scalars(number)) => self.items(to, emitted_target, Some(number)),
                     Some(ObjectKind::Tables(table)) => self.tables(to, emitted_target, table),
                     Some(ObjectKind::Table(table)) => self.child(to, emitted_target, table, emitted.content),
                     // The content of a union with an unknown tag is compared as bytes.
                     Some(ObjectKind::Vtable(_)) | None => Some(()),
                 }
             }
-            (Some(_), _, FieldContent::Root) => None,
         }
     }
 
@@ -151,37 +134,44 @@ impl Diff<'_> {
         if same_type { self.table(original, emitted, table) } else { Some(()) }
     }
 
-    /// Compares the lengths and the items of a vector of numbers or a string.
-    fn items(
-        &mut self,
-        original: usize,
-        emitted: usize,
-        size: usize,
-        mut different: impl FnMut(&mut Self, &[u8], &[u8]) -> Option<()>,
-    ) -> Option<()> {
-        let (count, emitted_count) = (self.original.u32(original)?, self.emitted.u32(emitted)?);
-        if count == 0 && emitted_count != 0 {
-            return self.add(OverrideValue::Empty);
+    /// Compares the lengths of two vectors, and returns them.
+    fn lengths(&mut self, original: usize, emitted: usize) -> Option<[usize; 2]> {
+        match (self.original.u32(original)?, self.emitted.u32(emitted)?) {
+            (0, 1..) => self.add(OverrideValue::Empty)?,
+            (count, other) if count != other => self.add_at(Some("@length"), OverrideValue::Integer(count.into()))?,
+            _ => {}
         }
+        Some([self.original.u32(original)? as usize, self.emitted.u32(emitted)? as usize])
+    }
+
+    /// Compares the items of a vector of numbers; `None` for a string, which is compared as a whole.
+    fn items(&mut self, original: usize, emitted: usize, number: Option<Scalar>) -> Option<()> {
+        let [count, emitted_count] = self.lengths(original, emitted)?;
         if count != emitted_count {
-            return self.add_at(Some("@length"), OverrideValue::Integer(count.into()));
+            return Some(());
         }
-        let bytes = count as usize * size;
+        let size = number.map_or(1, Scalar::size);
         let (original_bytes, emitted_bytes) = (self.original.bytes, self.emitted.bytes);
-        let original = original_bytes.get(original + 4..original + 4 + bytes)?;
-        let emitted = emitted_bytes.get(emitted + 4..emitted + 4 + bytes)?;
-        if original == emitted { Some(()) } else { different(self, original, emitted) }
+        let original = original_bytes.get(original + 4..original + 4 + count * size)?;
+        let emitted = emitted_bytes.get(emitted + 4..emitted + 4 + count * size)?;
+        match number {
+            _ if original == emitted => {}
+            None => self.add(OverrideValue::Bytes(original.to_vec()))?,
+            Some(number) => {
+                let pairs = original.chunks(size).zip(emitted.chunks(size)).enumerate();
+                for (index, (original, _)) in pairs.filter(|(_, (original, emitted))| original != emitted) {
+                    self.steps.push(PathStep::Index(index));
+                    self.add(value_of(number, original))?;
+                    self.steps.pop();
+                }
+            }
+        }
+        Some(())
     }
 
     fn tables(&mut self, original: usize, emitted: usize, table: &'static TableSchema) -> Option<()> {
-        let (count, emitted_count) = (self.original.u32(original)?, self.emitted.u32(emitted)?);
-        if count == 0 && emitted_count != 0 {
-            return self.add(OverrideValue::Empty);
-        }
-        if count != emitted_count {
-            self.add_at(Some("@length"), OverrideValue::Integer(count.into()))?;
-        }
-        for index in 0..count.min(emitted_count) as usize {
+        let [count, emitted_count] = self.lengths(original, emitted)?;
+        for index in 0..count.min(emitted_count) {
             let at = |vector: usize| FieldLocation {
                 field: None,
                 at: Some(vector + 4 + 4 * index),

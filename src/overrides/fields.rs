@@ -115,11 +115,10 @@ fn encoding(value: &OverrideValue, location: FieldLocation) -> Result<Option<Fie
         }
         (OverrideValue::Empty, _) => Err("only a vector or a string can be `empty`".into()),
         (OverrideValue::Null | OverrideValue::SameAs(_), FieldContent::Offset(_)) => if_absent(FieldEncoding::Null),
-        (OverrideValue::Null, FieldContent::Root) => Ok(None),
         (OverrideValue::Null | OverrideValue::SameAs(_), _) => Err("the field is not an offset".into()),
         (OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Bytes(_), FieldContent::Scalar(_)) => if_absent(FieldEncoding::Present),
         (OverrideValue::Text(text), FieldContent::Scalar(number)) => Err(not_a_text(text, number)),
-        (OverrideValue::Text(_), FieldContent::Offset(Some(ObjectKind::Tables(_) | ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None) | FieldContent::Root) => {
+        (OverrideValue::Text(_), FieldContent::Offset(Some(ObjectKind::Tables(_) | ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)) => {
             Err("the field is not a string; expected absent, null, empty, {same_as: ...} or {bytes: ...}".into())
         }
         (OverrideValue::Bytes(_) | OverrideValue::Text(_), _) if location.at.is_some() => Ok(None),
@@ -182,6 +181,7 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
     }
     let (location, _) = walker.find(&pending.path)?;
     let at = location.at.ok_or("the field is absent")?;
+    let length = |vector| walker.u32(vector).unwrap_or(0) as usize;
     let (at, bytes) = match (&pending.field.value, location.content) {
         (OverrideValue::Null, _) => (at, vec![0; 4]),
         (OverrideValue::SameAs(other), _) => {
@@ -203,20 +203,17 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
         }
         (OverrideValue::Text(text), FieldContent::Offset(Some(ObjectKind::Text | ObjectKind::Scalars(Scalar::U8)))) => {
             let target = walker.target(location)?;
-            (target + 4, text_of_length(text, length(walker, target))?)
+            (target + 4, text_of_length(text, length(target))?)
         }
         (OverrideValue::Text(_), _) => return Err("the field is not a string".into()),
         (OverrideValue::Bytes(bytes), content) => {
             let target = walker.target(location)?;
             let (start, room) = match content {
-                FieldContent::Offset(Some(ObjectKind::Text)) => (target + 4, length(walker, target) + 1),
-                FieldContent::Offset(Some(ObjectKind::Scalars(number))) => {
-                    (target + 4, length(walker, target) * number.size())
-                }
-                FieldContent::Offset(Some(ObjectKind::Tables(_))) => (target + 4, length(walker, target) * 4),
+                FieldContent::Offset(Some(ObjectKind::Text)) => (target + 4, length(target) + 1),
+                FieldContent::Offset(Some(ObjectKind::Scalars(number))) => (target + 4, length(target) * number.size()),
+                FieldContent::Offset(Some(ObjectKind::Tables(_))) => (target + 4, length(target) * 4),
                 FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
-                | FieldContent::Scalar(_)
-                | FieldContent::Root => (target, walker.bytes.len() - target),
+                | FieldContent::Scalar(_) => (target, walker.bytes.len() - target),
             };
             if bytes.len() > room {
                 return Err(format!("{} bytes exceed the {room} bytes of the field", bytes.len()));
@@ -226,7 +223,7 @@ fn patch(pending: &PendingOverride<'_>, walker: &Walker<'_>, header: &[u8]) -> R
         (value, FieldContent::Scalar(number)) => (at, encoded(value, number)?),
         (
             OverrideValue::Integer(_) | OverrideValue::Float(_) | OverrideValue::Absent | OverrideValue::Empty,
-            FieldContent::Offset(_) | FieldContent::Root,
+            FieldContent::Offset(_),
         ) => return Err("the field is not a number".into()),
     };
     let at = if at < 8 { at } else { at + header.len() };
@@ -287,13 +284,6 @@ pub(super) fn text_of_length(text: &str, len: usize) -> Result<Vec<u8>, String> 
         clipped(text),
         counted(text.len() as u64, "byte"),
     ))
-}
-
-fn length(walker: &Walker<'_>, at: usize) -> usize {
-    walker
-        .bytes
-        .get(at..at + 4)
-        .map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
 }
 
 /// Encodes a number in the width of a field: any value that fits, signed or unsigned.

@@ -30,8 +30,13 @@ pub enum FieldContent {
     Scalar(Scalar),
     /// An offset to an object; `None` for a union without a member, or with an unknown one.
     Offset(Option<ObjectKind>),
-    /// The root table.
-    Root,
+}
+
+impl FieldLocation {
+    /// Returns the location of the offset to the root table.
+    pub fn root(root: &'static TableSchema) -> FieldLocation {
+        FieldLocation { field: None, at: Some(0), content: FieldContent::Offset(Some(ObjectKind::Table(root))) }
+    }
 }
 
 /// Names and indices of the named values of a method.
@@ -57,7 +62,7 @@ impl Walker<'_> {
     /// # Errors
     /// A message about the first step that does not exist.
     pub fn find(&self, path: &FieldPath) -> Result<(FieldLocation, FieldPath), String> {
-        let mut location = FieldLocation { field: None, at: Some(0), content: FieldContent::Root };
+        let mut location = FieldLocation::root(self.root);
         let mut numbers = Vec::new();
         let mut method = None;
         let mut steps = path.0.iter().peekable();
@@ -150,7 +155,6 @@ impl Walker<'_> {
     /// Returns the type of the table at a location; `None` if it is not a table.
     fn table_of(&self, location: FieldLocation) -> Option<&'static TableSchema> {
         match location.content {
-            FieldContent::Root => Some(self.root),
             FieldContent::Offset(Some(ObjectKind::Table(table))) => Some(table),
             FieldContent::Scalar(_) | FieldContent::Offset(_) => None,
         }
@@ -193,8 +197,7 @@ impl Walker<'_> {
                     }
                     FieldContent::Offset(Some(ObjectKind::Text)) => (FieldContent::Scalar(Scalar::U8), 1),
                     FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
-                    | FieldContent::Scalar(_)
-                    | FieldContent::Root => return Err(format!("{} has no items", self.describe(location))),
+                    | FieldContent::Scalar(_) => return Err(format!("{} has no items", self.describe(location))),
                 };
                 let at = self.target(location)?;
                 let count = self.u32(at).unwrap_or(0) as usize;
@@ -218,11 +221,10 @@ impl Walker<'_> {
                 Some(ObjectKind::Text) | Some(ObjectKind::Tables(_)) | Some(ObjectKind::Scalars(_)),
             ) => self.target(location).map(|at| at + size),
             FieldContent::Offset(Some(ObjectKind::Table(_) | ObjectKind::Vtable(_)) | None)
-            | FieldContent::Scalar(_)
-            | FieldContent::Root => Err(format!("{} has no `{word}`", self.describe(location))),
+            | FieldContent::Scalar(_) => Err(format!("{} has no `{word}`", self.describe(location))),
         };
         match (word, location.content) {
-            ("@offset", FieldContent::Offset(_) | FieldContent::Root) => match location.at {
+            ("@offset", FieldContent::Offset(_)) => match location.at {
                 Some(at) => number(at, Scalar::U32),
                 None => Err("the field is absent, so it has no offset; set it to `null` first".into()),
             },
@@ -296,7 +298,7 @@ impl Walker<'_> {
 
     fn describe(&self, location: FieldLocation) -> String {
         match location.content {
-            FieldContent::Root => format!("the root table, {},", self.root.name),
+            FieldContent::Offset(_) if location.at == Some(0) => format!("the root table, {},", self.root.name),
             FieldContent::Scalar(_) => "a number".into(),
             FieldContent::Offset(Some(ObjectKind::Text)) => "a string".into(),
             FieldContent::Offset(Some(ObjectKind::Scalars(_))) => "a vector of numbers".into(),

@@ -674,6 +674,30 @@ fn one_reader_and_one_writer_know_the_fields_of_xnnpack_graphs() {
     assert_known("tensor_value::id_out", "crates/pte-xnnpack/src", &["check/mod.rs", "decode.rs", "encode.rs"]);
 }
 
+/// Traversals take the entries of a vtable from `pte-model`: typed readers, the verifier, the walk that lists objects,
+/// and what begins with a table of it.
+#[test]
+fn vtables_are_read_by_few_files() {
+    let files = [
+        "crates/pte-inspect/src/annotate/regions.rs",
+        "crates/pte-model/src/format/flatbuffer/mod.rs",
+        "crates/pte-model/src/format/flatbuffer/unknown.rs",
+        "crates/pte-model/src/format/flatbuffer/view.rs",
+        "crates/pte-model/src/format/flatbuffer/walk.rs",
+        "crates/pte-payload/src/generic.rs",
+        "src/emitter/flatbuffer/tests.rs",
+        "src/emitter/newer.rs",
+        "src/overrides/walker.rs",
+    ];
+    assert_known("Vtable::of(", "", &files);
+    let traversals =
+        ["unknown.rs", "verify.rs", "walk.rs"].map(|file| format!("crates/pte-model/src/format/flatbuffer/{file}"));
+    for file in traversals {
+        let code = fs::read_to_string(root().join(&file)).unwrap();
+        assert!(code.contains(" fields(") && !code.contains("Kind::UnionTag"), "{file} has its own tags of unions");
+    }
+}
+
 /// Elements of tensors are encoded and decoded one by one in `number`, and compared in `elements`.
 #[test]
 fn two_files_decode_elements() {

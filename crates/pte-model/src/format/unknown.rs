@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use super::flatbuffer::FieldEnds;
 use super::path::SchemaStep;
 use super::{Kind, TableSchema};
 
@@ -72,8 +73,7 @@ impl UnknownTable {
     /// Returns the slots with content that the schema does not have.
     pub fn slots(&self, schema: &TableSchema) -> Vec<(u16, SlotBytes<'_>)> {
         let (size, entries) = self.object.vtable.split_first().unwrap_or((&0, &[]));
-        let mut ends: Vec<u16> = entries.iter().copied().filter(|entry| *entry > 0).chain([*size]).collect();
-        ends.sort_unstable();
+        let ends = FieldEnds::of(entries.iter().copied(), *size);
         let reference = |entry: u16| {
             let found = self.object.references.iter().find(|(position, _)| *position == u32::from(entry));
             found.map(|(_, id)| *id)
@@ -81,8 +81,8 @@ impl UnknownTable {
         let content = |entry: u16| match reference(entry) {
             Some(id) => SlotBytes::Object(id),
             None => {
-                let end = ends.get(ends.partition_point(|end| *end <= entry)).copied().unwrap_or(*size);
-                let bytes = self.object.bytes.get(entry.into()..end.into()).unwrap_or_default();
+                let end = ends.after(entry).unwrap_or(*size).into();
+                let bytes = self.object.bytes.get(entry.into()..end).unwrap_or_default();
                 let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
                 SlotBytes::Inline(&bytes[..(bytes.len() - zeros).max(bytes.len().min(1))])
             }

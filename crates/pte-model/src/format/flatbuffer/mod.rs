@@ -88,6 +88,24 @@ impl Vtable {
     }
 }
 
+/// Where the fields of a table end whose sizes are unknown: at the next field, or at the end of the table.
+#[derive(Debug, Clone, Default)]
+pub struct FieldEnds(Vec<u16>);
+
+impl FieldEnds {
+    /// Of the offsets in a vtable, and the size of the table.
+    pub fn of(entries: impl Iterator<Item = u16>, size: u16) -> FieldEnds {
+        let mut ends: Vec<u16> = entries.filter(|entry| *entry > 0).chain([size]).collect();
+        ends.sort_unstable();
+        FieldEnds(ends)
+    }
+
+    /// Returns the end of the field at an offset; `None` if the field is beyond the end of the table, and the last one.
+    pub fn after(&self, offset: u16) -> Option<u16> {
+        self.0.get(self.0.partition_point(|end| *end <= offset)).copied()
+    }
+}
+
 /// A field that is present in a table.
 #[derive(Debug, Clone, Copy)]
 pub struct TableField {

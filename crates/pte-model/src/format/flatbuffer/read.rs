@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::{fmt, io};
 
-use super::Budget;
+use super::{Budget, FieldEnds};
 use crate::format::TableSchema;
 use crate::format::table::Union;
 
@@ -537,12 +537,10 @@ impl<'b, 'a> TableRef<'b, 'a> {
         let vtable = self.at as i64 - i64::from(i32::from_le_bytes(self.buffer.array(self.at)?));
         let size = u16::from_le_bytes(self.buffer.array(vtable as usize + 2)?);
         let offsets = self.slots.chunks_exact(2).map(|entry| u16::from_le_bytes([entry[0], entry[1]]));
-        let mut ends: Vec<u16> = offsets.clone().filter(|offset| *offset > 0).chain([size]).collect();
-        ends.sort_unstable();
+        let ends = FieldEnds::of(offsets.clone(), size);
         let mut found = Vec::new();
         for (slot, offset) in (0..).zip(offsets).skip(first.into()).filter(|(_, offset)| *offset > 0) {
-            let next = ends.partition_point(|end| *end <= offset);
-            let range = ends.get(next).map(|end| self.at + usize::from(offset)..self.at + usize::from(*end));
+            let range = ends.after(offset).map(|end| self.at + usize::from(offset)..self.at + usize::from(end));
             let bytes = range.clone().and_then(|range| self.buffer.bytes.get(range));
             let (Some(range), Some(bytes)) = (range, bytes) else {
                 return self.buffer.error(self.at, format!("field {slot} is outside of its table"));

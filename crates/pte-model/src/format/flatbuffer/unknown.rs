@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::walk::{BufferObject, NONE, Objects};
-use super::{Budget, ObjectKind, SlotContent, Vtable, array, fields, u32_at};
+use super::{Budget, FieldEnds, ObjectKind, SlotContent, Vtable, array, fields, u32_at};
 use crate::format::TableSchema;
 use crate::format::unknown::{MAX_TABLE, TableStep, UnknownObject, UnknownParts, UnknownTable};
 
@@ -30,12 +30,17 @@ pub fn find(bytes: &[u8], root: &'static TableSchema, head: usize) -> Option<Unk
 
 /// As [`find`], of a FlatBuffer with these objects.
 pub fn find_in(bytes: &[u8], objects: &Objects, head: usize) -> Option<UnknownParts> {
-    let is_newer = |object: &BufferObject| {
-        let ObjectKind::Table(schema) = object.what else { return false };
-        let vtable = Vtable::of(bytes, object.at as usize);
-        vtable.is_some_and(|vtable| !unknown_slots(bytes, object.at as usize, &vtable, schema).is_empty())
-    };
-    if !objects.list.iter().any(is_newer) {
+    let budget = Budget::of(bytes.len());
+    let mut newer = Vec::new();
+    for object in &objects.list {
+        let ObjectKind::Table(schema) = object.what else { continue };
+        let Some(vtable) = Vtable::of(bytes, object.at as usize) else { continue };
+        let slots = unknown_slots(bytes, object.at as usize, &vtable, schema, &budget)?;
+        if !slots.is_empty() {
+            newer.push((object, schema, vtable, slots));
+        }
+    }
+    if newer.is_empty() {
         return Some(UnknownParts::default());
     }
     let mut search = Search {
@@ -44,21 +49,14 @@ pub fn find_in(bytes: &[u8], objects: &Objects, head: usize) -> Option<UnknownPa
         nodes: BTreeMap::new(),
         vtables: BTreeMap::new(),
         weak: Vec::new(),
-        budget: Budget::of(bytes.len()),
+        budget,
         depth: 0,
         is_fixed: objects.list.iter().any(|object| object.abandoned || object.overrun),
     };
     let mut tables = Vec::new();
-    for object in &objects.list {
-        let ObjectKind::Table(schema) = object.what else { continue };
-        let at = object.at as usize;
-        let Some(vtable) = Vtable::of(bytes, at) else { continue };
-        let slots = unknown_slots(bytes, at, &vtable, schema);
-        if slots.is_empty() {
-            continue;
-        }
+    for (object, schema, vtable, slots) in newer {
         let path = path_of(objects, object);
-        let table = Image::of(bytes, at, &vtable)?;
+        let table = Image::of(bytes, object.at as usize, &vtable)?;
         search.spend(table.bytes.len() + 8 * path.len())?;
         tables.push(FoundTable { path, schema, slots, table });
     }
@@ -79,13 +77,20 @@ struct FoundTable {
 }
 
 /// Returns the slots of a table whose content the schema does not have: those beyond its fields, and the values of
-/// unions with an unknown tag.
-fn unknown_slots(bytes: &[u8], at: usize, vtable: &Vtable, schema: &'static TableSchema) -> Vec<u16> {
+/// unions with an unknown tag. `None` if tables share a vtable with so many entries that copies exceed the budget.
+fn unknown_slots(
+    bytes: &[u8],
+    at: usize,
+    vtable: &Vtable,
+    schema: &'static TableSchema,
+    budget: &Budget,
+) -> Option<Vec<u16>> {
     let entries = vtable.entries(bytes);
+    let is_affordable = budget.spend(2 * entries.len().saturating_sub(schema.fields.len()) as u64);
     let beyond = entries.iter().enumerate().skip(schema.fields.len()).filter(|(_, entry)| **entry != [0, 0]);
     let unions = fields(bytes, at, entries, schema).filter(|field| field.unknown_member().is_some());
     let slots = unions.map(|field| field.slot).chain(beyond.map(|(slot, _)| slot));
-    slots.filter_map(|slot| u16::try_from(slot).ok()).collect()
+    is_affordable.then(|| slots.filter_map(|slot| u16::try_from(slot).ok()).collect())
 }
 
 /// Returns the steps from the root to a table, by its first parents.
@@ -110,6 +115,7 @@ fn path_of(objects: &Objects, object: &BufferObject) -> Vec<TableStep> {
 struct Image {
     at: usize,
     vtable: Vec<u16>,
+    ends: FieldEnds,
     bytes: Vec<u8>,
     /// Position of each reference, and offset of the target in the FlatBuffer.
     references: Vec<(u32, usize)>,
@@ -122,18 +128,18 @@ impl Image {
             bytes.get(at..at.checked_add(vtable.inline)?).filter(|image| (4..=MAX_TABLE).contains(&image.len()))?;
         let entries = bytes.get(vtable.at + 4..vtable.at.checked_add(vtable.size)?)?;
         let entries = entries.as_chunks().0.iter().map(|entry| u16::from_le_bytes(*entry));
+        let ends = FieldEnds::of(entries.clone(), vtable.inline as u16);
         let vtable = std::iter::once(vtable.inline as u16).chain(entries).collect();
         let mut bytes = image.to_vec();
         bytes[..4].fill(0);
-        Some(Image { at, vtable, bytes, references: Vec::new() })
+        Some(Image { at, vtable, ends, bytes, references: Vec::new() })
     }
 
     /// Returns the range of a field in the table: up to the next field, or to the end.
     fn field(&self, slot: u16) -> Option<std::ops::Range<usize>> {
         let (size, entries) = self.vtable.split_first()?;
         let start = *entries.get(usize::from(slot)).filter(|offset| **offset >= 4 && *offset < size)?;
-        let end = entries.iter().copied().filter(|other| *other > start).min().unwrap_or(*size).min(*size);
-        Some(start.into()..end.into())
+        Some(start.into()..self.ends.after(start)?.into())
     }
 
     /// Sets the bytes of the fields of the schema to zero, except those of `kept` slots.
@@ -459,7 +465,13 @@ impl Search<'_> {
         let ends: Vec<usize> = self.nodes.keys().map(|at| self.end(*at)).collect();
         let mut parts = UnknownParts::default();
         for ((at, node), end) in self.nodes.into_iter().zip(ends).rev() {
-            let leaf = |bytes: Vec<u8>, references| Image { at, vtable: Vec::new(), bytes, references };
+            let leaf = |bytes: Vec<u8>, references| Image {
+                at,
+                vtable: Vec::new(),
+                ends: FieldEnds::default(),
+                bytes,
+                references,
+            };
             // The width of the items of a vector is unknown, so that zeros at the end may be items.
             let end = if let Node::Vector(_) = node { end } else { end.min(at + node.size()) };
             let bytes = || self.bytes.get(at..end).map(<[u8]>::to_vec).unwrap_or_default();

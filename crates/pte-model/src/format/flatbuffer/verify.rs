@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use self::Defect::*;
-use super::{Budget, ObjectKind, Scalar, SlotContent, TableField, fields, u16_at, u32_at};
+use super::{Budget, FieldEnds, ObjectKind, Scalar, SlotContent, TableField, fields, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::unknown::ShownBytes;
 use crate::format::{Kind, TableSchema};
@@ -85,8 +85,15 @@ pub trait DefectSink {
 
 /// Verifies everything that is reachable from the root. `header` is the range of the extended header.
 pub fn verify(bytes: &[u8], root: &'static TableSchema, header: Range<usize>, report: &mut dyn DefectSink) {
-    let mut verifier =
-        Verifier { bytes, header, tables: 0, budget: Budget::of(bytes.len()), report, shared_vtable: false };
+    let mut verifier = Verifier {
+        bytes,
+        header,
+        tables: 0,
+        budget: Budget::of(bytes.len()),
+        report,
+        exhausted: false,
+        shared_vtable: false,
+    };
     if bytes.len() < 12 {
         let found = format_args!("{} bytes", bytes.len());
         return verifier.report.add(BufferSize, &Trail::ROOT, 0, found, format_args!("at least 12"));
@@ -102,17 +109,19 @@ struct Verifier<'b, 'r> {
     tables: u64,
     budget: Budget,
     report: &'r mut dyn DefectSink,
+    /// G-17 was reported: the budget is exhausted.
+    exhausted: bool,
     /// F-12 was reported.
     shared_vtable: bool,
 }
 
 impl Verifier<'_, '_> {
-    /// Subtracts from the budget; reports G-17 and returns `false` once it is exhausted.
+    /// Subtracts from the budget; reports G-17 and returns `false` if less is left.
     fn spend(&mut self, cost: u64, at: usize, path: &Trail<'_>) -> bool {
         if self.budget.spend(cost) {
             return true;
         }
-        if self.budget.left() > 0 {
+        if !std::mem::replace(&mut self.exhausted, true) {
             self.budget.exhaust();
             let found = format_args!("tables that share too many bytes");
             self.report.add(SharedBytes, path, at, found, format_args!("few references to each table"));
@@ -198,15 +207,17 @@ impl Verifier<'_, '_> {
 
     /// Reports the fields of a table that the schema does not have, with the first bytes of some.
     fn unknown_fields(&mut self, at: Range<usize>, table: &TableSchema, entries: &[[u8; 2]], path: &Trail<'_>) {
-        let Range { start: at, end } = at;
-        let offsets = || entries.iter().map(|entry| usize::from(u16::from_le_bytes(*entry)));
+        let Range { start: at, end: end_of_table } = at;
+        let offsets = || entries.iter().map(|entry| u16::from_le_bytes(*entry));
         let present = || offsets().enumerate().skip(table.fields.len()).filter(|(_, offset)| *offset > 0);
         if present().next().is_none() || !self.spend(entries.len() as u64 * (2 + SHOWN_FIELDS as u64), at, path) {
             return;
         }
+        let ends = FieldEnds::of(offsets(), (end_of_table - at) as u16);
         let shown = present().take(SHOWN_FIELDS).map(|(slot, offset)| {
-            let next = offsets().filter(|other| *other > offset).min().unwrap_or(offset + 8).min(offset + 8);
-            let bytes = self.bytes.get(at + offset..(at + next).min(end)).unwrap_or_default();
+            let start = at + usize::from(offset);
+            let end = ends.after(offset).map_or(start, |end| (at + usize::from(end)).min(start + 8).min(end_of_table));
+            let bytes = self.bytes.get(start..end).unwrap_or_default();
             format!("slot {slot}: {}", ShownBytes(bytes))
         });
         let shown = shown.collect::<Vec<String>>().join("; ");
@@ -330,7 +341,7 @@ impl Verifier<'_, '_> {
                     if let Some(target) = self.follow(start + 4 * index, ItemOffset, &path) {
                         self.table(target, table, &path);
                     }
-                    if self.budget.left() == 0 {
+                    if self.exhausted {
                         return;
                     }
                 }

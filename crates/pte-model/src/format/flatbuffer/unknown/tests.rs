@@ -104,3 +104,18 @@ fn tables_that_share_bytes_are_not_copied_each() {
     let bytes = buffer(&[4], &4u32.to_le_bytes(), &rest);
     assert_eq!(find(&bytes, &FRAME_LIST, 8), None);
 }
+
+#[test]
+fn tables_that_share_a_long_vtable_are_not_copied_each() {
+    let tables = |count: u32| {
+        // Frames of 8 bytes, and a vtable after them with 32,000 slots at byte 4.
+        let mut rest = count.to_le_bytes().to_vec();
+        (0..count).for_each(|table| rest.extend((4 * count + 4 * table).to_le_bytes()));
+        (0..count).for_each(|table| rest.extend([8 * (table as i32 - count as i32), 7].map(i32::to_le_bytes).concat()));
+        rest.extend([64_004u16, 8, 0, 0, 0].map(u16::to_le_bytes).concat());
+        (3..32_000).for_each(|_| rest.extend(4u16.to_le_bytes()));
+        find(&buffer(&[4], &4u32.to_le_bytes(), &rest), &FRAME_LIST, 8)
+    };
+    assert_eq!(tables(5).map(|parts| parts.tables.len()), Some(5));
+    assert_eq!(tables(2000), None);
+}

@@ -165,18 +165,23 @@ fn nothing_is_inside_the_header() {
 
 #[test]
 fn tables_that_are_referred_to_again_and_again_are_reported_once() {
-    // 2000 offsets to one table with 1000 bytes: far more than eight times the size of the buffer.
+    // 2000 offsets to one table with 1008 bytes: far more than eight times the size of the buffer. With one of the
+    // lengths, the last table takes exactly the rest of the budget.
     let count = 2000u32;
     let mut rest = count.to_le_bytes().to_vec();
     for index in 0..count {
         rest.extend((4 * (count - index) + 8).to_le_bytes());
     }
     rest.extend([6u16, 8, 4, 0].map(u16::to_le_bytes).concat());
-    rest.extend([8u32, 4, 1000].map(u32::to_le_bytes).concat());
-    rest.extend([0; 1000]);
-    let rules = found(&buffer(&[4], &4u32.to_le_bytes(), &rest), &LIST);
-    assert_eq!(rules.len(), 1);
-    assert!(rules[0].starts_with("SharedBytes "), "{rules:?}");
+    rest.extend([8u32, 4, 1008].map(u32::to_le_bytes).concat());
+    rest.extend([0; 1008]);
+    let mut bytes = buffer(&[4], &4u32.to_le_bytes(), &rest);
+    for _ in 0..1024 / 8 {
+        bytes.push(0);
+        let rules = found(&bytes, &LIST);
+        assert_eq!(rules.len(), 1, "{} bytes", bytes.len());
+        assert!(rules[0].starts_with("SharedBytes "), "{rules:?}");
+    }
 }
 
 /// A vector of tables with bytes each.
