@@ -2,9 +2,13 @@
 //! finds them by comparing the assembled method with the original one.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use super::numbering;
 use crate::assembly::Assembly;
+use crate::layout::memory;
+use crate::layout::shared::SharedState;
+use pte_analysis::operators::MethodOperators;
 use pte_model::program::attributes::TENSOR_ATTRIBUTES;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use pte_model::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData, ValueId};
@@ -67,17 +71,56 @@ impl MemoryHints {
             (true, MemoryPlanner::Minimal, _) => (self.scratch, self.offsets) = (false, true),
         }
     }
+
+    /// Changes to the next combination of options that may reproduce the offsets. A combination is tried on the
+    /// assembled method, unless it needs other YAML: with `has_scratch`, one with another `scratch`.
+    fn find(&mut self, trial: &Trial<'_>, method: usize, original: &ExecutionPlan, has_scratch: bool) {
+        let assembled = self.scratch;
+        let mut plan = trial.program.plans().get(method).cloned();
+        loop {
+            self.advance(original);
+            let (Some(plan), Some(operators)) = (&mut plan, trial.operators.get(method)) else { return };
+            if self.offsets || has_scratch && self.scratch != assembled {
+                return;
+            }
+            (plan.memory.planner, plan.memory.alignment) = (self.planner, self.alignment);
+            let planned = memory::plan(method, plan, operators, &SharedState::default());
+            if planned.is_ok_and(|planned| planned.is_stated_by(original)) {
+                return;
+            }
+        }
+    }
+}
+
+/// An assembled program, on which options of the memory planner are tried.
+pub struct Trial<'a> {
+    program: &'a Program,
+    /// Operators by method; none if methods share state, so that the options of one change the offsets of others.
+    operators: Vec<MethodOperators>,
+}
+
+impl<'a> Trial<'a> {
+    /// Creates a trial of a program.
+    pub fn new(program: &'a Program) -> Trial<'a> {
+        let is_shared = |tensor: &Tensor| matches!(tensor.memory, Memory::Auto { shared: Some(_), .. });
+        let shares = program.plans().iter().any(|plan| plan.tensors().any(|(_, tensor)| is_shared(tensor)));
+        let operators = if shares { Vec::new() } else { MethodOperators::of_program(program) };
+        Trial { program, operators }
+    }
 }
 
 impl Hints {
     /// Adds a hint for a difference between the assembled method and `original`; returns `false` if there is none to
-    /// add. `method` is the position of the method in the program, `is_movable` that of [`numbering::pins`].
-    pub fn add(
+    /// add. `method` is the position of the method in the program, `is_movable` that of [`numbering::pins`];
+    /// `has_scratch` is true if the method has scratch memory.
+    pub fn add<'a>(
         &mut self,
         assembly: &Assembly,
         method: usize,
         original: &ExecutionPlan,
         is_movable: impl Fn(usize) -> bool,
+        has_scratch: bool,
+        trial: &impl Deref<Target = Trial<'a>>,
     ) -> bool {
         let Some(assembled) = assembly.program.plans().get(method) else { return false };
         let before = self.clone();
@@ -91,7 +134,7 @@ impl Hints {
             self.operators = true;
         } else if is_same {
             if !self.memory.replan && !assembly.plan.memory[method].is_stated_by(original) {
-                self.memory.advance(original);
+                self.memory.find(trial, method, original, has_scratch);
             }
             let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
             self.external |= numbers.into_iter().any(|(planned, value)| {

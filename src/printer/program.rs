@@ -1,6 +1,7 @@
 //! Prints a program, alone or with the tests of its bundle. The YAML is assembled, and printed again with more hints,
 //! until it gives the program.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
@@ -9,7 +10,7 @@ use super::data::DataPrinter;
 use super::facts::MethodFacts;
 use super::facts::names::SharedPlaces;
 use super::graph::PayloadGraphs;
-use super::hints::{Hints, MemoryHints};
+use super::hints::{Hints, MemoryHints, Trial};
 use super::options::{PayloadForm, Printer, Reproduction};
 use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
@@ -271,10 +272,12 @@ impl<'p> Rounds<'p> {
                 // The order precedes the plans of the methods, which depend on it.
                 Ok(assembly) if !std::mem::replace(&mut has_order, true) && self.add_order(&assembly) => {}
                 Ok(assembly) => {
+                    let trial = LazyCell::new(|| Trial::new(&assembly.program));
                     let mut is_complete = true;
                     for (method, hints) in self.hints.iter_mut().enumerate() {
-                        let is_movable = |value| self.methods[method].is_movable(value);
-                        is_complete &= !hints.add(&assembly, method, &original.plans()[method], is_movable);
+                        let facts = &self.methods[method];
+                        let (plan, is_movable) = (&original.plans()[method], |value| facts.is_movable(value));
+                        is_complete &= !hints.add(&assembly, method, plan, is_movable, facts.has_scratch(), &trial);
                     }
                     if is_complete {
                         let differs = difference(&assembly)?;

@@ -9,6 +9,7 @@ mod emit_flat_tensor;
 mod emit_program;
 mod emit_safetensors;
 mod fold;
+mod hints;
 mod keys;
 mod layout_data;
 mod layout_memory;

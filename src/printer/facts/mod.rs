@@ -131,6 +131,11 @@ impl<'p> MethodFacts<'p> {
         is_declared && !self.uses.produced[index] && !self.uses.is_input[index]
     }
 
+    /// Returns `true` if a tensor that looks like state is overwritten before any instruction reads it.
+    pub fn has_scratch(&self) -> bool {
+        self.uses.overwritten.contains(&true)
+    }
+
     /// Returns `true` if the YAML has the index of a value under `values`.
     pub fn states_index(&self, index: usize) -> bool {
         self.hints.everything || self.order.indices.contains(&index)
