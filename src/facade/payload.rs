@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 
 use crate::facade::model::Model;
 use crate::facade::source::SourceContent;
-use crate::printer::{self, LargeData, PrintOptions, yaml};
+use crate::ir::yaml;
+use crate::printer::{self, LargeData, PrintOptions};
 use pte_model::data::{Blob, BlobId, Origin, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;

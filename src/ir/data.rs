@@ -321,8 +321,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             None => None,
         };
         let wrong = match (kind, integers) {
-            (RandomKind::Fixed(_), Some(_)) => "the normal distribution is not for integers",
-            (RandomKind::Fixed(distribution), None) => return Some(distribution),
+            (RandomKind::Normal(..), Some(_)) => "the normal distribution is not for integers",
+            (RandomKind::Normal(mean, std), None) => return Some(Distribution::Normal { mean, std }),
             (RandomKind::Uniform(low, high), None) => {
                 let (low, high) = (low.map_or(0.0, NumericValue::to_f64), high.map_or(1.0, NumericValue::to_f64));
                 if low < high && low.is_finite() && high.is_finite() {
@@ -606,6 +606,20 @@ pub fn number_of(value: &NodeValue<'_>) -> Option<NumericValue> {
         NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
         NodeValue::Text(text) => number_word(text),
         NodeValue::Null | NodeValue::List(_) | NodeValue::Map(_) => None,
+    }
+}
+
+/// Returns a number as a node, the inverse of [`number_of`].
+pub fn node_of(number: NumericValue) -> NodeValue<'static> {
+    match number {
+        NumericValue::Int(n) => match (i64::try_from(n), u64::try_from(n)) {
+            (Ok(n), _) => NodeValue::Int(n),
+            (Err(_), Ok(n)) => NodeValue::UInt(n),
+            (Err(_), Err(_)) => NodeValue::Float(n as f64),
+        },
+        NumericValue::Float(x) => NodeValue::Float(x),
+        NumericValue::Bool(b) => NodeValue::Bool(b),
+        NumericValue::Complex(..) => NodeValue::Text(number.to_string().into()),
     }
 }
 

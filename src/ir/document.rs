@@ -11,7 +11,6 @@ use super::grammar::grammar;
 use crate::layout::options::LayoutOptions;
 use crate::overrides::OverrideValue;
 use pte_model::data::number::NumericValue;
-use pte_model::data::random::Distribution;
 use pte_model::format::path::FieldPath;
 use pte_model::format::program::InstructionType;
 use pte_model::format::{DimOrder, ScalarType};
@@ -28,6 +27,19 @@ pub struct At<T> {
     pub id: NodeId,
     /// Value that was parsed at the position.
     pub value: T,
+}
+
+/// A value that is not in a source.
+impl<T> From<T> for At<T> {
+    fn from(value: T) -> At<T> {
+        At { id: NodeId::default(), value }
+    }
+}
+
+impl<'a> From<&'a str> for Word<'a> {
+    fn from(text: &'a str) -> Word<'a> {
+        Cow::Borrowed(text).into()
+    }
 }
 
 /// A string with the id of its node.
@@ -363,6 +375,13 @@ impl<'a> Data<'a> {
     }
 }
 
+/// Data that are not in a source.
+impl<'a> From<DataSource<'a>> for Data<'a> {
+    fn from(source: DataSource<'a>) -> Data<'a> {
+        Data::new(NodeId::default(), source)
+    }
+}
+
 /// Source of bytes.
 #[derive(Debug)]
 pub enum DataSource<'a> {
@@ -411,8 +430,8 @@ impl DataSource<'_> {
 pub enum RandomKind {
     /// Uniform between two bounds.
     Uniform(Option<NumericValue>, Option<NumericValue>),
-    /// A distribution with given parameters.
-    Fixed(Distribution),
+    /// Normal, of this mean and standard deviation.
+    Normal(f64, f64),
 }
 
 /// Layout options as parsed.

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! in which `("key")` is written if the key differs from the field, `as decoder` if the type does not determine how the
-//! value is decoded, and `= default` if an absent key has a value. A row without `=> Type` is decoded by hand-written
-//! code. Three macros expand the rows: `shapes!` (`super::shape`, the tables of the grammar), `structs!`
-//! (`super::document`, the struct of each `node`) and `decoders!` (`super::decode`). The struct of a `model` is
-//! declared in [`pte_model::program`]. Fields in braces after the name of a struct are not keys: hand-written code
-//! supplies them.
+//! value is decoded, and `= default` if an absent key has a value. A row without `=> Type` is decoded and written by
+//! hand-written code. The rows are in the order in which `dump` prints the keys. Four macros expand them: `shapes!`
+//! (`super::shape`, the tables of the grammar), `structs!` (`super::document`, the struct of each `node`), `decoders!`
+//! (`super::decode`) and `writers!` (`super::write`). The struct of a `model` is declared in [`pte_model::program`].
+//! Fields in braces after the name of a struct are not keys: hand-written code supplies them.
 
 /// Expands the macro `$then` with all rows.
 macro_rules! grammar {
@@ -51,15 +51,15 @@ macro_rules! grammar {
                 scalar_type ("tensor"): Dtype => Option<At<ScalarType>>, "Element type; inferred if left out of what an instruction writes or a view.";
                 sizes: INTS => Option<At<Vec<i32>>>: "a size", "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data, or inferred with dim_order and dynamism, if left out. A view may have one -1.";
                 dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
-                data: SOURCE => Option<Data<'a>>, "Constant content, or the initial state of a mutable tensor.";
                 mutable: Bool => bool, "The tensor keeps its content from one execution to the next.";
                 memory: Either(&[OneOf(MEMORY_PLACEMENT_WORDS), Form::Shape(&MEMORY_PLACEMENT)]) => Option<MemoryPlacement>, "Placement in planned memory.";
-                view_of: Text => Option<Word<'a>>: "the name of a tensor", "The tensor whose memory or data this one shares, with other sizes; no instruction produces it.";
                 external: Either(&[Bool, Text]) => Option<At<Option<Cow<'a, str>>>> as external, "The data are stored in a .ptd: true, or the tag that names it.";
                 name: Text => Option<Word<'a>>: "a name", "Fully qualified name; the key of external data.";
-                device: Text => Option<Device> as device, "cpu, cuda, cuda:1.";
                 extra_tensor_info: Bool => bool, "true: the table is present although it states nothing; else it is present if a key requires it.";
+                device: Text => Option<Device> as device, "cpu, cuda, cuda:1.";
                 data_buffer_idx: UInt => Option<At<u32>>: "a number", "With `external` and no data: the index in the file, which is unused; counted.";
+                data: SOURCE => Option<Data<'a>>, "Constant content, or the initial state of a mutable tensor.";
+                view_of: Text => Option<Word<'a>>: "the name of a tensor", "The tensor whose memory or data this one shares, with other sizes; no instruction produces it.";
                 index: UInt, "Number of the value; computed in the exporter's order.";
             }
             MEMORY_PLACEMENT = memory_placement "Placement in planned memory." required [pool] one of []
@@ -109,9 +109,9 @@ macro_rules! grammar {
             FRAME = frame "A line of a stack trace." required [] one of []
             => [model StackFrame] {
                 filename: Text => Option<String>: "a string", "File.";
-                lineno: Int => i32 = 0: "a line number", "Line.";
                 name: Text => Option<String>: "a string", "Function.";
                 context: Text => Option<String>: "a string", "Source of the line.";
+                lineno: Int => i32 = 0: "a line number", "Line.";
             }
             CHAIN = chain "A list of instructions." required [instructions] one of []
             => [node #[derive(Debug, Default)] ParsedChain<'a>] {
@@ -153,17 +153,17 @@ macro_rules! grammar {
             => [node #[derive(Debug)] ParsedGraphValue<'a> { name: Word<'a>, constant: Option<ParsedConstant<'a>>, quantization: Option<At<ParsedQuantization<'a>>> }] {
                 datatype: OneOf(&DATATYPE_WORDS) => Option<i16> as datatype, "Element type; of an output of a node that of the first input, if left out.";
                 sizes: SIZES => Option<At<Vec<u32>>>: "a size", "Size of each dimension in the order of memory, so of an image batch, height, width, channels. Taken from nested data, or inferred of an output of a node, if left out.";
+                scale: Number, "One scale for all elements: `PerTensorQuant`.";
+                zero_point: Int, "With scale: the number that stands for 0; 0.";
+                channel_dim: Int, "With scales: the dimension of the channels; 0.";
+                group_size: Int, "With scales: number of elements of a channel that share a scale.";
+                scale_bf16: SIZES, "With group_size: a field of older releases, as integers.";
+                scales: Either(&[List(&Number), Form::Shape(&GRAPH_SCALES)]), "A scale for each channel, or with group_size for each group of a channel: `PerChannelQuant`, `PerChannelGroupQuant`.";
+                num_scales: UInt, "With scales: their number as the graph states it; computed.";
+                num_nonbatch_dims: Int, "Number of trailing dimensions with a scale that is computed at run time: `PerTokenDynamicQuant`.";
                 data: SOURCE, "Content of a constant, in the payload. Elements of 4 bits are given as bytes of two.";
                 key: Text, "Key of the content of a constant in the named data of the program, or of a .ptd. Not with `header: false`.";
                 size: UInt, "Size of the constant in bytes; computed.";
-                scale: Number, "One scale for all elements: `PerTensorQuant`.";
-                zero_point: Int, "With scale: the number that stands for 0; 0.";
-                scales: Either(&[List(&Number), Form::Shape(&GRAPH_SCALES)]), "A scale for each channel, or with group_size for each group of a channel: `PerChannelQuant`, `PerChannelGroupQuant`.";
-                channel_dim: Int, "With scales: the dimension of the channels; 0.";
-                group_size: Int, "With scales: number of elements of a channel that share a scale.";
-                num_scales: UInt, "With scales: their number as the graph states it; computed.";
-                scale_bf16: SIZES, "With group_size: a field of older releases, as integers.";
-                num_nonbatch_dims: Int, "Number of trailing dimensions with a scale that is computed at run time: `PerTokenDynamicQuant`.";
                 num_dims: UInt => Option<u32>: "a non-negative integer", "Number of dimensions as the graph states it; computed.";
                 value_id ("id"): UInt => Option<u32>: "a non-negative integer", "Number of the value; its position.";
                 external_id: UInt => Option<u32>: "a non-negative integer", "Number of the argument; computed.";
@@ -196,8 +196,8 @@ macro_rules! grammar {
             => [node #[derive(Debug, Default)] MethodMemory] {
                 sizes ("non_const_buffer_sizes"): INTS => Option<Vec<i64>>: "a size in bytes", "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
                 devices ("non_const_buffer_device"): List(&Form::Shape(&BUFFER_DEVICE)) => Option<Vec<ParsedBufferDevice>>: "a list of {buffer_idx, device}", "Devices of the planned buffers; computed.";
-                alignment: Alignment => Option<u64> as memory_alignment, "Offsets are multiples of this, 16 at least.";
                 planner: OneOf(MemoryPlanner::WORDS) => MemoryPlanner, "greedy; naive: no tensors share memory; greedy_no_overlap: at one time, each object of memory has one tensor; minimal: the smallest pools that a search finds.";
+                alignment: Alignment => Option<u64> as memory_alignment, "Offsets are multiples of this, 16 at least.";
                 padding: Size => Option<u64> as size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of shared state, else 0.";
                 reserved: List(&Size) => Vec<u64> as sizes: "a list of sizes", "Bytes left free at the start of each buffer, from buffer 1.";
                 shared_order: UInt => Option<u32>: "a number", "Position of the method when the state that methods share is placed; that in the file.";
@@ -228,12 +228,12 @@ macro_rules! grammar {
             }
             NAMED_DATA = named_data "A keyed blob." required [data] one of []
             => [node #[derive(Debug)] ParsedNamedData<'a> { key: Word<'a> }] {
-                data: SOURCE => Data<'a>, "Content.";
-                align: Alignment => Option<u64> as multiple, "Alignment of its segment, at least.";
-                external: Either(&[Bool, Text]) => Option<At<Option<Cow<'a, str>>>> as external, "The blob is stored in a .ptd: true, or the tag that names it.";
                 scalar_type ("tensor"): Dtype => Option<ScalarType>, "Element type, if the content is a tensor.";
                 sizes: SIZES => Option<At<Vec<i32>>>: "a size", "Size of each dimension, if the content is a tensor.";
                 dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost.";
+                align: Alignment => Option<u64> as multiple, "Alignment of its segment, at least.";
+                data: SOURCE => Data<'a>, "Content.";
+                external: Either(&[Bool, Text]) => Option<At<Option<Cow<'a, str>>>> as external, "The blob is stored in a .ptd: true, or the tag that names it.";
             }
             CHECKPOINT = checkpoint "The tensors of a .safetensors file, or of a set of them, with their names, types and sizes." required [safetensors] one of []
             => [node #[derive(Debug)] Checkpoint<'a>] {

@@ -14,6 +14,8 @@ pub mod nodes;
 pub mod resolve;
 pub mod shape;
 mod synonyms;
+pub mod write;
+pub mod yaml;
 
 use pte_yaml::tree::{self, NodeId};
 

@@ -1,5 +1,6 @@
 //! Prints data: small data as numbers or hex, large data as a range of the input file or as another file.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -7,11 +8,14 @@ use std::io;
 
 use super::extracted::{ExtractedFiles, Identity, identity};
 use super::options::{LargeData, PrintOptions, Printer};
-use super::yaml;
-use pte_model::data::number;
+use crate::ir::data::node_of;
+use crate::ir::document::{Data, DataSource};
+use crate::ir::{write, yaml};
+use pte_model::data::number::{self, NumericValue};
 use pte_model::data::{Blob, BlobId, BlobSource};
 use pte_model::format::ScalarType;
 use pte_model::program::{DimOrder, Tensor};
+use pte_yaml::tree::{NodeId, NodeValue, SourceNode};
 
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
@@ -54,7 +58,7 @@ struct PrintedData {
     /// Name under `data`.
     name: Option<String>,
     /// The number that all elements have, by their type.
-    fills: Vec<(ScalarType, String)>,
+    fills: Vec<(ScalarType, NumericValue)>,
 }
 
 /// Maximum size in bytes of the data that are written in the YAML of a file of this size, or to other files. Data of a
@@ -125,41 +129,41 @@ impl<'d> DataPrinter<'d> {
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn payload(&mut self, id: BlobId, blob: &Blob, is_shared: bool, name: &str) -> io::Result<String> {
+    pub fn payload(&mut self, id: BlobId, blob: &Blob, is_shared: bool, name: &str) -> io::Result<Data<'static>> {
         if !is_shared || blob.len <= SMALL || self.options.large_data == LargeData::Refer {
             return self.bytes(blob, name);
         }
         if let Some(name) = self.named.get(&id) {
-            return Ok(name.clone());
+            return Ok(named(name));
         }
         let own = format!("payload{}", self.named.len());
         self.claim(blob)?;
         let bytes = self.large(blob, &own)?;
-        let _ = writeln!(self.definitions, "  {own}: {bytes}");
-        self.named.insert(id, own.clone());
-        Ok(own)
+        self.define(&own, &bytes);
+        let data = named(&own);
+        self.named.insert(id, own);
+        Ok(data)
     }
 
     /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
+    pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<Data<'static>> {
         if blob.len <= SMALL || self.options.large_data == LargeData::Inline {
             if let Some(printed) = self.again(blob, Some(tensor))? {
                 return Ok(printed);
             }
             let bytes = blob.to_vec()?;
             if let Some(number) = fill(&bytes, tensor) {
-                let printed = source(&format!("fill: {number}"), blob);
                 if let Some(known) = identity(blob).and_then(|identity| self.printed.get_mut(&identity)) {
-                    known.fills.push((tensor.scalar_type, printed.clone()));
+                    known.fills.push((tensor.scalar_type, number));
                 }
-                return Ok(printed);
+                return Ok(data(DataSource::Fill(number, None), blob));
             }
             return Ok(match numbers(&bytes, tensor) {
                 Some(numbers) if blob.copy == 0 => numbers,
-                Some(_) | None => source(&hex(&bytes), blob),
+                Some(_) | None => data(DataSource::Bytes(bytes.into()), blob),
             });
         }
         self.claim(blob)?;
@@ -192,15 +196,15 @@ impl<'d> DataPrinter<'d> {
     ///
     /// # Errors
     /// Data that cannot be read, and those that overlap.
-    fn again(&mut self, blob: &Blob, tensor: Option<&Tensor>) -> io::Result<Option<String>> {
+    fn again(&mut self, blob: &Blob, tensor: Option<&Tensor>) -> io::Result<Option<Data<'static>>> {
         if self.claim(blob)? {
             return Ok(None);
         }
         let Some(known) = identity(blob).and_then(|identity| self.printed.get_mut(&identity)) else { return Ok(None) };
         if let Some(tensor) = tensor.filter(|tensor| tensor.nbytes() == Some(blob.len))
-            && let Some((_, printed)) = known.fills.iter().find(|(scalar_type, _)| *scalar_type == tensor.scalar_type)
+            && let Some((_, number)) = known.fills.iter().find(|(scalar_type, _)| *scalar_type == tensor.scalar_type)
         {
-            return Ok(Some(printed.clone()));
+            return Ok(Some(data(DataSource::Fill(*number, None), blob)));
         }
         if known.name.is_none() {
             if let Some(left) = self.repeatable.checked_sub(blob.len) {
@@ -212,10 +216,11 @@ impl<'d> DataPrinter<'d> {
             }
             let name = format!("data{}", self.named_data);
             self.named_data += 1;
-            let _ = writeln!(self.definitions, "  {name}: {}", source(&hex(&blob.to_vec()?), blob));
-            known.name = Some(name);
+            known.name = Some(name.clone());
+            self.define(&name, &data(DataSource::Bytes(blob.to_vec()?.into()), blob));
+            return Ok(Some(named(&name)));
         }
-        Ok(known.name.clone())
+        Ok(known.name.as_deref().map(named))
     }
 
     /// Returns bytes as YAML. Small data are printed as numbers of the tensor's element type, with that type. `name` is
@@ -223,7 +228,7 @@ impl<'d> DataPrinter<'d> {
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn typed(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
+    pub fn typed(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<Data<'static>> {
         let is_whole = tensor.nbytes() == Some(blob.len) && blob.len > 0;
         if !is_whole || (blob.len > SMALL && self.options.large_data != LargeData::Inline) {
             return self.bytes(blob, name);
@@ -233,25 +238,21 @@ impl<'d> DataPrinter<'d> {
         }
         let bytes = blob.to_vec()?;
         let count = tensor.scalar_type.info().map_or(1, |info| blob.len / info.size);
-        let scalar_type = tensor.scalar_type;
-        Ok(match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
-            (Some(number), _) => source(&format!("fill: {number}, size: {count}, dtype: {scalar_type}"), blob),
-            // `numbers` is a list, also of a tensor without dimensions.
-            (None, Some(number)) if tensor.sizes.as_deref().is_some_and(<[i32]>::is_empty) => {
-                source(&format!("numbers: [{number}], dtype: {scalar_type}"), blob)
-            }
-            (None, Some(numbers)) => source(&format!("numbers: {numbers}, dtype: {scalar_type}"), blob),
-            (None, None) => source(&hex(&bytes), blob),
-        })
+        let found = match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
+            (Some(number), _) => DataSource::Fill(number, Some(count)),
+            (None, Some(numbers)) => numbers.source,
+            (None, None) => return Ok(data(DataSource::Bytes(bytes.into()), blob)),
+        };
+        Ok(Data { dtype: Some(tensor.scalar_type), ..data(found, blob) })
     }
 
     /// Returns bytes in YAML. `name` is the base of the name of an extracted file.
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
+    pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<Data<'static>> {
         if blob.len <= SMALL {
-            return Ok(source(&hex(&blob.to_vec()?), blob));
+            return Ok(data(DataSource::Bytes(blob.to_vec()?.into()), blob));
         }
         let printed = match self.options.large_data {
             LargeData::Inline => self.again(blob, None)?,
@@ -262,23 +263,26 @@ impl<'d> DataPrinter<'d> {
 
     /// Returns large data as a reference, if that is requested and possible. The reference has the size, so that
     /// changed sizes of the tensor do not make it read other bytes.
-    fn large(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
-        match (&self.options.large_data, &blob.source) {
+    fn large(&mut self, blob: &Blob, name: &str) -> io::Result<Data<'static>> {
+        let (path, offset, size) = match (&self.options.large_data, &blob.source) {
             (LargeData::Refer, BlobSource::File { offset, .. }) => {
                 self.refers = true;
-                let file = self.name.clone().unwrap_or_else(|| yaml::text(&self.options.file).into_owned());
-                Ok(source(&format!("file: {file}, offset: {offset}, size: {}", blob.len), blob))
+                (self.name.clone().unwrap_or_else(|| self.options.file.clone()), Some(*offset), Some(blob.len))
             }
-            (LargeData::Extract(folder), _) => {
-                let path = self.extracted.borrow_mut().add(folder, name, blob);
-                Ok(source(&format!("file: {}", yaml::text(&path)), blob))
+            (LargeData::Extract(folder), _) => (self.extracted.borrow_mut().add(folder, name, blob), None, None),
+            (LargeData::Hash, _) => (self.extracted.borrow_mut().add_digest(blob)?, None, Some(blob.len)),
+            (LargeData::Refer | LargeData::Inline, _) => {
+                return Ok(data(DataSource::Bytes(blob.to_vec()?.into()), blob));
             }
-            (LargeData::Hash, _) => {
-                let path = self.extracted.borrow_mut().add_digest(blob)?;
-                Ok(source(&format!("file: {path}, size: {}", blob.len), blob))
-            }
-            (LargeData::Refer | LargeData::Inline, _) => Ok(source(&hex(&blob.to_vec()?), blob)),
-        }
+        };
+        Ok(data(DataSource::File { path: Cow::from(path).into(), offset, size }, blob))
+    }
+
+    /// Adds an entry to `data`.
+    fn define(&mut self, name: &str, data: &Data<'_>) {
+        let _ = write!(self.definitions, "  {name}: ");
+        write::write(data, &mut self.definitions);
+        self.definitions.push('\n');
     }
 }
 
@@ -293,58 +297,58 @@ fn file_name(path: &str) -> String {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    format!("hex: \"{}\"", data_encoding::HEXLOWER.encode(bytes))
+/// Returns data with a source, and the copy number of the blob.
+fn data(source: DataSource<'static>, blob: &Blob) -> Data<'static> {
+    Data { copy: blob.copy, ..source.into() }
 }
 
-/// Returns a map of the fields, with the copy number of the data.
-fn source(fields: &str, blob: &Blob) -> String {
-    match blob.copy {
-        0 => format!("{{{fields}}}"),
-        copy => format!("{{{fields}, copy: {copy}}}"),
-    }
+/// Returns a reference to an entry of `data`.
+fn named(name: &str) -> Data<'static> {
+    DataSource::Name(Cow::Owned(name.to_owned())).into()
 }
 
 /// Returns the elements as nested lists of numbers; `None` if the numbers do not reproduce the bytes (NaN with a
 /// payload), or the dimensions are not in the default order.
-fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
+fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<Data<'static>> {
     let sizes = tensor.sizes.as_deref()?;
     let info = tensor.scalar_type.info()?;
     if tensor.dim_order != Some(DimOrder::contiguous(sizes.len())) || bytes.is_empty() {
         return None;
     }
+    let node = |value| SourceNode { id: ITEM, value };
     let elements = bytes.chunks_exact(info.size as usize);
-    let items: Option<Vec<String>> = elements.map(|element| number(tensor.scalar_type, element)).collect();
+    let items: Option<Vec<_>> =
+        elements.map(|element| Some(node(node_of(number(tensor.scalar_type, element)?)))).collect();
     let mut rows = items?;
     for size in sizes.iter().skip(1).rev() {
         let size = usize::try_from(*size).ok().filter(|size| *size > 0)?;
-        rows = rows.chunks(size).map(bracketed).collect();
+        let mut items = rows.into_iter().peekable();
+        rows = Vec::new();
+        while items.peek().is_some() {
+            rows.push(node(NodeValue::List(items.by_ref().take(size).collect())));
+        }
     }
-    match sizes.is_empty() {
-        true => rows.pop(),
-        false => Some(bracketed(&rows)),
-    }
+    let id = if sizes.is_empty() { ITEM } else { NodeId::default() };
+    Some(Data::new(id, DataSource::Numbers(rows)))
 }
+
+/// Id of the numbers in a list, which has another one.
+const ITEM: NodeId = NodeId(1);
 
 /// Returns the number that all elements have; `None` if they differ, are few enough for a list, or are not reproduced
 /// by the number.
-fn fill(bytes: &[u8], tensor: &Tensor) -> Option<String> {
+fn fill(bytes: &[u8], tensor: &Tensor) -> Option<NumericValue> {
     let mut elements = bytes.chunks_exact(tensor.scalar_type.info()?.size as usize);
     let first = elements.next().filter(|_| elements.len() >= SHORT_LIST)?;
     let is_whole = tensor.nbytes() == u64::try_from(bytes.len()).ok();
     (is_whole && elements.all(|element| element == first)).then(|| number(tensor.scalar_type, first))?
 }
 
-/// Returns an element as a number; `None` if the number does not reproduce it exactly.
-fn number(scalar_type: ScalarType, element: &[u8]) -> Option<String> {
+/// Returns an element as the number with the fewest digits; `None` if the number does not reproduce it exactly.
+fn number(scalar_type: ScalarType, element: &[u8]) -> Option<NumericValue> {
     let text = number::element(number::decode(scalar_type, element)?, scalar_type.info()?.encoding);
+    let number = number::number_of(&text)?;
     let mut encoded = Vec::with_capacity(element.len());
-    number::encode(scalar_type, number::number_of(&text)?, &mut encoded).ok()?;
-    (encoded == element).then_some(text)
-}
-
-fn bracketed(items: &[String]) -> String {
-    let mut out = String::new();
-    yaml::list(&mut out, items, |item, out| out.push_str(item));
-    out
+    number::encode(scalar_type, number, &mut encoded).ok()?;
+    (encoded == element).then_some(number)
 }

@@ -1,17 +1,17 @@
 //! Prints a `.ptd`.
 
-use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
 use super::options::Printer;
 use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
-use super::yaml::{self, FlowMap};
 use super::{layout, nearest};
 use crate::assembly::{Assembly, OutputFile};
 use crate::detected;
 use crate::detected::layout::RecoveredFlatTensor;
+use crate::ir::document::ParsedNamedData;
+use crate::ir::write;
 use crate::overrides::{FileOverrides, residue};
 use pte_model::data::Origin;
 use pte_model::format::flat_tensor::FLAT_TENSOR;
@@ -65,26 +65,26 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
     let mut data = DataPrinter::with_name(printer);
     for entry in &program.external_data {
-        let _ = write!(out, "  {}: ", yaml::text(&entry.key));
-        let mut fields = FlowMap::new(&mut out);
-        let blob = program.blob(entry.data);
-        let bytes = match &entry.tensor_layout {
+        let (blob, layout) = (program.blob(entry.data), entry.tensor_layout.as_ref());
+        let bytes = match layout {
             Some(layout) => {
-                yaml::number(layout.scalar_type, fields.key("tensor"));
-                yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
-                if layout.dim_order != DimOrder::contiguous(layout.sizes.len()) {
-                    yaml::list(fields.key("dim_order"), layout.dim_order.iter(), yaml::number);
-                }
                 let tensor = Tensor::new(layout.scalar_type, &layout.sizes);
                 let dim_order = Some(layout.dim_order.clone());
                 data.tensor(blob, &Tensor { dim_order, ..tensor }, &entry.key)?
             }
             None => data.bytes(blob, &entry.key)?,
         };
-        fields.optional("align", Some(entry.alignment).filter(|alignment| *alignment > 1));
-        fields.key("data").push_str(&bytes);
-        fields.end();
-        out.push('\n');
+        let order = layout.filter(|layout| layout.dim_order != DimOrder::contiguous(layout.sizes.len()));
+        let named = ParsedNamedData {
+            key: entry.key.as_str().into(),
+            scalar_type: layout.map(|layout| layout.scalar_type),
+            sizes: layout.map(|layout| layout.sizes.clone().into()),
+            dim_order: order.map(|layout| layout.dim_order.clone().into()),
+            align: Some(entry.alignment).filter(|alignment| *alignment > 1),
+            data: bytes,
+            external: None,
+        };
+        write::entry(&mut out, "  ", &named);
     }
     Ok(data.definitions() + &out)
 }

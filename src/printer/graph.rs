@@ -3,18 +3,21 @@
 //!
 //! Payloads are decoded once, before anything is printed.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
 use super::graph_inference::{self, StatedValue};
-use super::yaml::{self, FlowMap};
-use pte_model::data::number::{self, NumericValue};
+use crate::ir::document::{
+    DataSource, ParsedConstant, ParsedConstantSource, ParsedExtraField, ParsedField, ParsedGraphValue, ParsedNode,
+    ParsedQuantization, ParsedScales,
+};
+use crate::ir::shape::graph;
+use crate::ir::write;
 use pte_model::data::{Blob, BlobId};
 use pte_model::format::ScalarType;
-use pte_model::format::scalar_type::{Encoding, FloatFormat};
-use pte_model::format::table::Union;
 use pte_model::program::{Program, Tensor};
 use pte_xnnpack::arguments::{self, GraphArgument};
 use pte_xnnpack::draft::{
@@ -24,6 +27,7 @@ use pte_xnnpack::draft::{
 use pte_xnnpack::model::{Container, FieldContent, NodeOperation};
 use pte_xnnpack::schema::{DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
 use pte_xnnpack::{BACKEND, parameters};
+use pte_yaml::tree::NodeId;
 
 /// Graphs of the payloads of a program, or descriptions of those that stay opaque.
 #[derive(Debug, Default)]
@@ -193,17 +197,6 @@ fn names(draft: &Draft) -> Vec<String> {
         .collect()
 }
 
-/// Appends a float32 with the fewest digits that reproduce it.
-fn single(number: &f32, out: &mut String) {
-    let wide = f64::from(*number);
-    let text = number::element(NumericValue::Float(wide), Encoding::Float(FloatFormat::Binary32));
-    let same = number::number_of(&text).is_some_and(|read| (read.to_f64() as f32).to_bits() == number.to_bits());
-    match same {
-        true => out.push_str(&text),
-        false => number::double(&wide, out),
-    }
-}
-
 impl NamedGraph {
     /// Decodes a payload of XNNPACK.
     ///
@@ -253,39 +246,28 @@ impl NamedGraph {
             let _ = writeln!(out, "{indent}values:");
         }
         for ((value, own), stated) in values.iter().zip(&self.names).zip(stated).take(listed) {
-            let _ = write!(out, "{indent}  {}: ", yaml::text(own));
-            print_value(value, stated, &format!("{name}_{own}"), out, data)?;
-            out.push('\n');
+            let value = parsed_value(own, value, stated, &format!("{name}_{own}"), data)?;
+            write::entry(out, &format!("{indent}  "), &value);
         }
-        for (key, list) in [("inputs", inputs), ("outputs", outputs)] {
-            if !list.is_empty() {
-                let _ = write!(out, "{indent}{key}: ");
-                yaml::list(out, list, |position, out| out.push_str(&yaml::text(&self.names[*position])));
-                out.push('\n');
-            }
-        }
+        let named = |list: &[usize]| list.iter().map(|position| &*self.names[*position]).collect::<Vec<_>>();
         let Draft { num_externs, input_ids, output_ids, mem_buffer_sizes, .. } = &self.draft;
-        let list = |ids: &Option<Vec<_>>| ids.as_ref().map(|ids| format!("{ids:?}"));
-        let properties = [
-            ("identifier", (*identifier != IDENTIFIER).then(|| (*identifier).to_owned())),
-            ("header", (*container == Container::Bare).then(|| "false".to_owned())),
-            ("named_keys", (!*has_named_keys).then(|| "false".to_owned())),
-            ("version", version.as_deref().map(yaml::quoted)),
-            ("copy", (copy != 0).then(|| copy.to_string())),
-            ("num_externs", num_externs.map(|number| number.to_string())),
-            ("input_ids", list(input_ids)),
-            ("output_ids", list(output_ids)),
-            ("mem_buffer_sizes", list(mem_buffer_sizes)),
-        ];
-        for (key, text) in properties {
-            text.into_iter().for_each(|text| _ = writeln!(out, "{indent}{key}: {text}"));
-        }
+        write::line(out, indent, graph::inputs, &named(inputs));
+        write::line(out, indent, graph::outputs, &named(outputs));
+        write::line(out, indent, graph::identifier, &Some(*identifier).filter(|identifier| *identifier != IDENTIFIER));
+        write::line(out, indent, graph::header, &(*container == Container::Bare).then_some(false));
+        write::line(out, indent, graph::named_keys, &(!has_named_keys).then_some(false));
+        write::line(out, indent, graph::version, version);
+        write::line(out, indent, graph::copy, &Some(copy).filter(|copy| *copy != 0));
+        write::line(out, indent, graph::num_externs, num_externs);
+        write::line(out, indent, graph::input_ids, input_ids);
+        write::line(out, indent, graph::output_ids, output_ids);
+        write::line(out, indent, graph::mem_buffer_sizes, mem_buffer_sizes);
         if !nodes.is_empty() {
             let _ = writeln!(out, "{indent}nodes:");
         }
         for node in nodes {
             let _ = write!(out, "{indent}  - ");
-            self.print_node(node, out);
+            write::write(&self.node(node), out);
             out.push_str(match (node.operation, &node.extra[..]) {
                 (NodeOperation::Known(_), []) => "",
                 (NodeOperation::Known(_), _) => "  # extra: fields that the schema of ExecuTorch 1.5.1 does not have",
@@ -308,63 +290,57 @@ impl NamedGraph {
         Some(<[u32; 4]>::try_from(&*filter.dims).ok()?.map(u64::from))
     }
 
-    fn print_node(&self, node: &DraftNode, out: &mut String) {
+    /// Returns a node without the fields that are omitted.
+    fn node(&self, node: &DraftNode) -> ParsedNode<'_> {
         let table = node.operation.table();
-        let mut map = FlowMap::new(out);
-        let mut fields = FlowMap::new(map.key(node.operation.word()));
-        // Values come first.
-        let (values, parameters): (Vec<usize>, Vec<usize>) =
-            (0..table.fields.len().min(node.fields.len())).partition(|slot| is_operand(&table.fields[*slot]));
-        for slot in values.into_iter().chain(parameters) {
-            let (field, content) = (&table.fields[slot], &node.fields[slot]);
+        let is_printed = |slot: &usize| {
+            let (field, content) = (&table.fields[*slot], &node.fields[*slot]);
             let is_required = is_operand(field)
                 && field.name != OPTIONAL_OPERAND
-                && node.operation.operands().any(|operand| usize::from(operand.slot) == slot);
-            let omitted = parameters::omitted(node.operation, &node.fields, slot, |position| self.filter(position));
-            if omitted.as_ref() == Some(content) && !is_required {
-                continue;
-            }
-            let out = fields.key(field_key(table, slot));
-            match content {
-                DraftField::Value(position) => out.push_str(&yaml::text(&self.names[*position])),
-                DraftField::Id(id) => yaml::number(id, out),
+                && node.operation.operands().any(|operand| usize::from(operand.slot) == *slot);
+            let omitted = parameters::omitted(node.operation, &node.fields, *slot, |position| self.filter(position));
+            is_required || omitted.as_ref() != Some(content)
+        };
+        let slots = (0..table.fields.len().min(node.fields.len())).filter(is_printed);
+        // Values come first.
+        let (values, parameters): (Vec<usize>, Vec<usize>) = slots.partition(|slot| is_operand(&table.fields[*slot]));
+        let field = |slot: usize| {
+            let field = match &node.fields[slot] {
+                DraftField::Value(position) => ParsedField::Value(self.names[*position].as_str().into()),
+                DraftField::Id(id) => ParsedField::UInt(*id),
                 // The number of dimensions is omitted where it follows from the operation.
-                DraftField::NoValue | DraftField::NumDims => out.push_str("null"),
-                DraftField::Parameter(content) => print_content(content, out),
-            }
+                DraftField::NoValue | DraftField::NumDims => ParsedField::NoValue,
+                DraftField::Parameter(content) => parsed_field(content),
+            };
+            (slot, field.into())
+        };
+        let extra = node.extra.iter().map(|field| ParsedExtraField {
+            id: NodeId::default(),
+            slot: field.slot,
+            bytes: DataSource::Bytes(field.bytes.clone().into()).into(),
+            width: field.width,
+        });
+        ParsedNode {
+            id: NodeId::default(),
+            operation: node.operation,
+            fields: values.into_iter().chain(parameters).map(field).collect(),
+            extra: extra.collect(),
+            output_min: node.output_min_max.map(|[min, _]| min),
+            output_max: node.output_min_max.map(|[_, max]| max),
+            debug_handle: node.debug_handle,
         }
-        if let NodeOperation::Unknown(tag) = node.operation {
-            yaml::number(tag, fields.key("tag"));
-        }
-        fields.end();
-        if !node.extra.is_empty() {
-            yaml::list(map.key("extra"), &node.extra, |field, out| {
-                let mut map = FlowMap::new(out);
-                yaml::number(field.slot, map.key("slot"));
-                map.optional("width", field.width);
-                let hex: Vec<String> = field.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                let _ = write!(map.key("bytes"), "{{hex: \"{}\"}}", hex.join(" "));
-                map.end();
-            });
-        }
-        if let Some([min, max]) = &node.output_min_max {
-            single(min, map.key("output_min"));
-            single(max, map.key("output_max"));
-        }
-        map.optional("debug_handle", node.debug_handle);
-        map.end();
     }
 }
 
-fn print_content(content: &FieldContent, out: &mut String) {
+/// Returns the content of a field that is no value. Operations have neither other integers nor lists of other numbers.
+fn parsed_field(content: &FieldContent) -> ParsedField<'static> {
     match content {
-        FieldContent::UInt(number) => yaml::number(number, out),
-        FieldContent::Int(number) => yaml::number(number, out),
-        FieldContent::Float(number) => single(number, out),
-        FieldContent::UInts(items) => yaml::list(out, items, yaml::number),
-        FieldContent::UShorts(items) => yaml::list(out, items, yaml::number),
-        FieldContent::Floats(items) => yaml::list(out, items, single),
-        FieldContent::Absent => out.push_str("[]"),
+        FieldContent::UInt(number) => ParsedField::UInt(*number),
+        FieldContent::Float(number) => ParsedField::Float(*number),
+        FieldContent::UInts(items) => ParsedField::UInts(items.to_vec()),
+        FieldContent::Int(number) => ParsedField::UInt(number.cast_unsigned()),
+        FieldContent::UShorts(items) => ParsedField::UInts(items.iter().map(|item| (*item).into()).collect()),
+        FieldContent::Floats(_) | FieldContent::Absent => ParsedField::UInts(Vec::new()),
     }
 }
 
@@ -379,81 +355,92 @@ fn states_nothing(value: &DraftValue, stated: StatedValue) -> bool {
         && value.dq_datatype == 0
 }
 
-/// Appends a value. `name` is the base of names of extracted files.
+/// Returns a value. `file` is the base of names of extracted files.
 ///
 /// # Errors
 /// Data that cannot be read.
-fn print_value(
+fn parsed_value<'g>(
+    name: &'g str,
     value: &DraftValue,
     stated: StatedValue,
-    name: &str,
-    out: &mut String,
+    file: &str,
     data: &mut DataPrinter<'_>,
-) -> io::Result<()> {
-    let mut fields = FlowMap::new(out);
-    let datatype = |code: i16| Datatype::of(code).unwrap_or(&DATATYPES[0]);
-    let found = datatype(value.datatype);
-    if stated.datatype {
-        fields.key("datatype").push_str(found.name);
-    }
-    if stated.sizes {
-        yaml::list(fields.key("sizes"), &value.dims, yaml::number);
-    }
-    if let Some(DraftQuantization { params, scales, num_scales }) = &value.quantization {
-        for (field, content) in params.kind.table().fields.iter().zip(&params.fields) {
-            match (field.name, content) {
-                ("zero_point" | "channel_dim", FieldContent::Int(0)) | (_, FieldContent::UInt(_)) => {}
-                (_, FieldContent::Floats(_) | FieldContent::Absent) => {}
-                (name, content) => print_content(content, fields.key(name)),
-            }
-        }
-        match scales {
-            None if params.kind.has_scales() => yaml::list(fields.key("scales"), params.floats(0), single),
-            None => {}
-            Some(constant) => {
-                let (scalar_type, name) = (params.kind.scale_type(), format!("{name}_scales"));
-                let mut inner = FlowMap::new(fields.key("scales"));
-                print_constant(constant, scalar_type, &[scale_count(value)], &name, &mut inner, data)?;
-                inner.end();
-            }
-        }
-        fields.optional("num_scales", num_scales.as_ref());
-    }
-    if let Some(constant) = &value.constant {
-        // Sizes that do not fit were reported as a defect.
-        let sizes = found.stored_sizes(&value.dims).unwrap_or_default();
-        print_constant(constant, found.storage, &sizes, name, &mut fields, data)?;
-    }
-    let numbers =
-        [("num_dims", value.num_dims), ("id", value.id), ("external_id", value.external_id), ("flags", value.flags)];
-    for (key, number) in numbers {
-        fields.optional(key, number);
-    }
-    if value.dq_datatype != 0 {
-        fields.key("dq_datatype").push_str(datatype(value.dq_datatype).name);
-    }
-    fields.end();
-    Ok(())
+) -> io::Result<ParsedGraphValue<'g>> {
+    let datatype = Datatype::of(value.datatype).unwrap_or(&DATATYPES[0]);
+    let quantization = value.quantization.as_ref().map(|found| quantization(value, found, file, data)).transpose()?;
+    // Sizes that do not fit were reported as a defect.
+    let sizes = datatype.stored_sizes(&value.dims).unwrap_or_default();
+    let constant = value.constant.as_ref().map(|found| constant(found, datatype.storage, &sizes, file, data));
+    Ok(ParsedGraphValue {
+        name: name.into(),
+        constant: constant.transpose()?,
+        quantization: quantization.map(Into::into),
+        datatype: stated.datatype.then_some(value.datatype),
+        sizes: stated.sizes.then(|| value.dims.to_vec().into()),
+        num_dims: value.num_dims,
+        value_id: value.id,
+        external_id: value.external_id,
+        flags: value.flags,
+        dq_datatype: Some(value.dq_datatype).filter(|datatype| *datatype != 0),
+    })
 }
 
-/// Appends the keys of a constant of these elements.
+/// Returns the quantization of a value.
 ///
 /// # Errors
 /// Data that cannot be read.
-fn print_constant(
+fn quantization(
+    value: &DraftValue,
+    found: &DraftQuantization,
+    file: &str,
+    data: &mut DataPrinter<'_>,
+) -> io::Result<ParsedQuantization<'static>> {
+    let DraftQuantization { params, scales, num_scales } = found;
+    let int = |slot: usize| match params.fields.get(slot) {
+        Some(FieldContent::Int(number)) => *number,
+        _ => 0,
+    };
+    Ok(match params.kind {
+        QuantParams::PerTensor => {
+            let scale = if let Some(FieldContent::Float(scale)) = params.fields.first() { *scale } else { 0.0 };
+            ParsedQuantization::Tensor(scale, int(1))
+        }
+        QuantParams::PerTokenDynamic => ParsedQuantization::Token(int(0)),
+        QuantParams::PerChannel | QuantParams::PerChannelGroup => ParsedQuantization::Channels {
+            channel_dim: Some(int(1)).filter(|dim| *dim != 0).map(Into::into),
+            group_size: (params.kind == QuantParams::PerChannelGroup).then(|| int(2).into()),
+            scales: match scales {
+                None => ParsedScales::Listed(params.floats(0).to_vec()),
+                Some(scales) => {
+                    let (sizes, file) = ([scale_count(value)], format!("{file}_scales"));
+                    ParsedScales::Constant(constant(scales, params.kind.scale_type(), &sizes, &file, data)?)
+                }
+            },
+            num_scales: *num_scales,
+            scale_bf16: params.fields.iter().find_map(|field| match field {
+                FieldContent::UShorts(scales) => Some(scales.to_vec()),
+                _ => None,
+            }),
+        },
+    })
+}
+
+/// Returns a constant of these elements.
+///
+/// # Errors
+/// Data that cannot be read.
+fn constant(
     constant: &DraftConstant,
     scalar_type: ScalarType,
     sizes: &[i32],
-    name: &str,
-    fields: &mut FlowMap<'_>,
+    file: &str,
     data: &mut DataPrinter<'_>,
-) -> io::Result<()> {
-    match &constant.source {
+) -> io::Result<ParsedConstant<'static>> {
+    let source = match &constant.source {
         ConstantSource::Data(blob) => {
-            fields.key("data").push_str(&data.tensor(blob, &Tensor::new(scalar_type, sizes), name)?);
+            ParsedConstantSource::Data(data.tensor(blob, &Tensor::new(scalar_type, sizes), file)?)
         }
-        ConstantSource::Key(key) => fields.text("key", Some(key)),
-    }
-    fields.optional("size", constant.size);
-    Ok(())
+        ConstantSource::Key(key) => ParsedConstantSource::Key(Cow::Owned::<str>(key.clone()).into()),
+    };
+    Ok(ParsedConstant { source, size: constant.size })
 }

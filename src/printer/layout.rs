@@ -5,14 +5,14 @@ use std::io::{self, Write};
 
 use super::data::DataPrinter;
 use super::options::Printer;
-use super::yaml;
 use crate::assembly::OutputFile;
+use crate::ir::shape::raw;
+use crate::ir::{write, yaml};
 use crate::layout::LayoutConfig;
 use crate::layout::options::OPTIONS;
 use crate::overrides::residue::gaps;
-use crate::overrides::{FieldOverride, FileOverrides, OverrideValue};
+use crate::overrides::{FieldOverride, FileOverrides};
 use pte_model::data::Origin;
-use pte_model::data::number;
 use pte_model::data::{Blob, BlobSource};
 use pte_model::diagnostics::counted;
 use pte_releases::Version;
@@ -68,18 +68,7 @@ fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) 
         let path = path.to_string();
         let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']' | '@');
         let path = if path.chars().all(safe) { path } else { yaml::quoted(&path) };
-        let _ = write!(out, "    {path}: ");
-        match value {
-            OverrideValue::Integer(n) => _ = write!(out, "{n}"),
-            OverrideValue::Float(x) => number::double(x, out),
-            OverrideValue::Absent => out.push_str("absent"),
-            OverrideValue::Null => out.push_str("null"),
-            OverrideValue::Empty => out.push_str("empty"),
-            OverrideValue::Text(text) => out.push_str(&yaml::quoted(text)),
-            OverrideValue::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
-            OverrideValue::Bytes(bytes) => _ = write!(out, "{{bytes: {}}}", yaml::hex(bytes)),
-        }
-        out.push('\n');
+        write::line(out, "    ", &path, value);
     }
     if raw.fill != 0 {
         let _ = writeln!(out, "  fill: {:#x}", raw.fill);
@@ -90,11 +79,10 @@ fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) 
     for patch in &raw.patches {
         let _ = writeln!(out, "    - {{at: {:#x}, bytes: {}}}", patch.at, yaml::hex(&patch.bytes));
     }
-    if let Some(size) = raw.truncate {
-        let _ = writeln!(out, "  truncate: {size}");
-    }
+    write::line(out, "  ", raw::truncate, &raw.truncate);
     if let Some(append) = &raw.append {
-        let _ = writeln!(out, "  append: {}", data.bytes(append, "raw.append")?);
+        let append = data.bytes(append, "raw.append")?;
+        write::line(out, "  ", raw::append, &append);
     }
     Ok(())
 }

@@ -24,7 +24,6 @@ mod stacktrace;
 mod stats;
 pub(crate) mod test_cases;
 mod text;
-pub(crate) mod yaml;
 
 use std::cell::RefCell;
 use std::io;

@@ -1,8 +1,10 @@
 //! Prints the parts of a newer schema: their description in comments, and the bytes that reproduce them.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::yaml::{self, FlowMap};
+use crate::ir::document::{DataSource, ParsedUnknownObject, ParsedUnknownTable};
+use crate::ir::write;
 use pte_model::format::program::PROGRAM;
 use pte_model::format::unknown::table_named;
 use pte_model::program::{Program, UnknownObject, UnknownParts};
@@ -23,36 +25,30 @@ pub fn print(program: &Program, parts: &UnknownParts, out: &mut String) {
         for (slot, content) in slots {
             let _ = writeln!(out, "    # {}, slot {slot}: {}", table.name, parts.describe(content));
         }
-        let path = match table.path.is_empty() {
-            true => String::new(),
-            false => format!("at: {}, ", yaml::quoted(&program.path_of(table, &PROGRAM))),
+        let path = (!table.path.is_empty()).then(|| program.path_of(table, &PROGRAM));
+        let table = ParsedUnknownTable {
+            at: path.map(|path| Cow::from(path).into()),
+            table: table.name.into(),
+            object: object(&table.object).into(),
         };
-        let _ = write!(out, "    - {{{path}table: {}, object: ", yaml::text(table.name));
-        object(&table.object, out);
-        out.push_str("}\n");
+        write::item(out, "    ", &table);
     }
     if !parts.objects.is_empty() {
         out.push_str("  objects:\n");
     }
     for (number, of) in parts.objects.iter().enumerate() {
-        let _ = write!(out, "    # {number}: {}\n    - ", of.kind());
-        object(of, out);
-        out.push('\n');
+        let _ = writeln!(out, "    # {number}: {}", of.kind());
+        write::item(out, "    ", &object(of));
     }
 }
 
-/// Appends an object.
-fn object(of: &UnknownObject, out: &mut String) {
-    let mut fields = FlowMap::new(out);
-    fields.optional("end", Some(of.end));
-    if !of.vtable.is_empty() {
-        yaml::list(fields.key("vtable"), &of.vtable, yaml::number);
+/// Returns an object.
+fn object(of: &UnknownObject) -> ParsedUnknownObject<'static> {
+    let references = of.references.iter().map(|(position, id)| (Cow::from(position.to_string()).into(), *id));
+    ParsedUnknownObject {
+        end: of.end.into(),
+        vtable: of.vtable.clone(),
+        bytes: DataSource::Bytes(of.bytes.clone().into()).into(),
+        references: references.collect(),
     }
-    fields.key("bytes").push_str(&yaml::hex(&of.bytes));
-    if !of.references.is_empty() {
-        let mut references = FlowMap::new(fields.key("references"));
-        of.references.iter().for_each(|(position, id)| references.optional(&position.to_string(), Some(id)));
-        references.end();
-    }
-    fields.end();
 }

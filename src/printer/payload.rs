@@ -9,7 +9,7 @@ use super::data::DataPrinter;
 use super::extracted::ExtractedFiles;
 use super::graph::NamedGraph;
 use super::options::PrintOptions;
-use super::yaml::{self, FlowMap};
+use crate::ir::yaml::{self, FlowMap};
 use pte_model::data::Blob;
 use pte_model::diagnostics::escaped;
 use pte_payload::description::Fact;

@@ -16,11 +16,13 @@ use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
 use super::stats::PrintStats;
 use super::text::MethodText;
-use super::{layout, nearest, newer, shared_state, test_cases, yaml};
+use super::{layout, nearest, newer, shared_state, test_cases};
 use crate::assembly::Assembly;
 use crate::detected;
 use crate::detected::layout::RecoveredPlacement;
 use crate::emitter;
+use crate::ir::shape::{document, named_data};
+use crate::ir::{write, yaml};
 use crate::layout::LayoutConfig;
 use crate::overrides::{FileOverrides, residue};
 use pte_model::data::{BlobId, Origin, workers};
@@ -369,9 +371,8 @@ impl<'p> ProgramYaml<'p> {
         let mut out = String::new();
         let mut data = DataPrinter::with_name(printer);
         let shared = shared_payloads(program);
-        if program.version != PROGRAM_VERSION {
-            let _ = writeln!(out, "version: {}", program.version);
-        }
+        let version = Some(program.version).filter(|version| *version != PROGRAM_VERSION);
+        write::line(&mut out, "", document::version, &version);
         out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });
         for (plan, method) in program.plans().iter().zip(methods) {
             let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
@@ -390,8 +391,12 @@ impl<'p> ProgramYaml<'p> {
                     Some(tensor) => data.typed(blob, tensor, &entry.key)?,
                     None => data.bytes(blob, &entry.key)?,
                 };
-                let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
-                let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
+                let _ = write!(out, "  {}: ", yaml::text(&entry.key));
+                write::map(&mut out, |map| {
+                    map.value(named_data::data, &bytes);
+                    map.value(named_data::align, &Some(entry.alignment).filter(|alignment| *alignment > 1));
+                });
+                out.push('\n');
             }
         }
         if let Some(parts) = program.newer_parts() {

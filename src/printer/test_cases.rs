@@ -1,15 +1,15 @@
 //! Prints the tests of a method.
 
 use std::cell::RefCell;
-use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
 use super::data::DataPrinter;
 use super::extracted::{ExtractedFile, ExtractedFiles};
 use super::options::{LargeData, PrintOptions};
-use super::yaml::{self, FlowMap};
-use pte_model::data::number;
+use crate::ir::document::{At, DataSource, Test, TestTensor, TestValue};
+use crate::ir::write;
+use pte_model::data::number::NumericValue;
 use pte_model::program::Tensor;
 use pte_model::program::test_cases::{MethodTests, TestData};
 
@@ -20,23 +20,12 @@ use pte_model::program::test_cases::{MethodTests, TestData};
 pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
     out.push_str("    tests:\n");
     for (number, case) in tests.cases.iter().enumerate() {
-        out.push_str("      - ");
-        let mut fields = FlowMap::new(out);
-        let mut values = |values: &[TestData], key: &str| -> io::Result<()> {
-            let kind = key.trim_end_matches('s');
-            let items = values.iter().enumerate();
-            let items = items
-                .map(|(index, value)| test_value(value, &format!("{}.{kind}{number}.{index}", tests.method), data));
-            let items: Vec<String> = items.collect::<io::Result<_>>()?;
-            yaml::list(fields.key(key), items, |item, out| out.push_str(&item));
-            Ok(())
-        };
-        values(&case.inputs, "inputs")?;
-        if let Some(outputs) = &case.outputs {
-            values(outputs, "outputs")?;
-        }
-        fields.end();
-        out.push('\n');
+        let inputs = test_values(&case.inputs, &format!("{}.input{number}", tests.method), data)?;
+        let outputs = case.outputs.as_ref();
+        let outputs = outputs.map(|outputs| test_values(outputs, &format!("{}.output{number}", tests.method), data));
+        let inputs = Some(inputs.into());
+        let outputs = outputs.transpose()?.map(Into::into);
+        write::item(out, "      ", &Test { inputs, outputs, atol: None, rtol: None });
     }
     Ok(())
 }
@@ -64,8 +53,13 @@ impl OutputPrinter {
     /// Data that cannot be read.
     pub fn print(&self, values: &[TestData], method: &str, test: usize) -> io::Result<Vec<String>> {
         let mut data = DataPrinter::new(&self.options, u64::MAX, &self.extracted);
-        let items = values.iter().enumerate();
-        items.map(|(index, value)| test_value(value, &format!("{method}.output{test}.{index}"), &mut data)).collect()
+        let values = test_values(values, &format!("{method}.output{test}"), &mut data)?;
+        let print = |value| {
+            let mut out = String::new();
+            write::write(value, &mut out);
+            out
+        };
+        Ok(values.iter().map(print).collect())
     }
 
     /// Returns the files that this YAML refers to.
@@ -74,31 +68,30 @@ impl OutputPrinter {
     }
 }
 
-fn test_value(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<String> {
+/// Returns the values of a test. `name` is the base of the names of extracted files.
+fn test_values<'t>(
+    values: &'t [TestData],
+    name: &str,
+    data: &mut DataPrinter<'_>,
+) -> io::Result<Vec<At<TestValue<'t>>>> {
+    let values = values.iter().enumerate();
+    values.map(|(index, value)| Ok(test_value(value, &format!("{name}.{index}"), data)?.into())).collect()
+}
+
+fn test_value<'t>(value: &'t TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<TestValue<'t>> {
     Ok(match value {
-        TestData::Null => "null".into(),
-        TestData::Int(n) => n.to_string(),
-        TestData::Double(x) => {
-            let mut out = String::new();
-            number::double(x, &mut out);
-            out
-        }
-        TestData::Bool(b) => b.to_string(),
-        TestData::String(text) => yaml::text(text).into_owned(),
+        TestData::Null => TestValue::Null,
+        TestData::Int(n) => TestValue::Number(NumericValue::Int((*n).into())),
+        TestData::Double(x) => TestValue::Number(NumericValue::Float(*x)),
+        TestData::Bool(b) => TestValue::Number(NumericValue::Bool(*b)),
+        TestData::String(text) => TestValue::Text(text.into()),
         TestData::Tensor { scalar_type, sizes, dim_order, data: blob } => {
             let mut tensor = Tensor::new(*scalar_type, sizes);
             tensor.dim_order = Some(dim_order.clone());
-            let printed = data.tensor(blob, &tensor, name)?;
+            let data = data.tensor(blob, &tensor, name)?;
             // Nested lists imply the sizes; other data need `sizes`.
-            let nested = printed.starts_with('[') && !sizes.contains(&0);
-            if nested || (sizes.is_empty() && !printed.starts_with('{')) {
-                printed
-            } else {
-                let mut out = String::from("{sizes: ");
-                yaml::list(&mut out, sizes, yaml::number);
-                let _ = write!(out, ", data: {printed}}}");
-                out
-            }
+            let is_nested = matches!(data.source, DataSource::Numbers(_)) && !sizes.contains(&0);
+            TestValue::Tensor(TestTensor { sizes: (!is_nested).then(|| sizes.to_vec().into()), data })
         }
     })
 }

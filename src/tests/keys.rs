@@ -43,7 +43,7 @@ fn the_tables_of_keys_are_up_to_date() {
 }
 
 /// All shapes that are reachable from the document.
-fn shapes() -> Vec<&'static Shape> {
+pub(super) fn shapes() -> Vec<&'static Shape> {
     fn visit(form: &Form, found: &mut Vec<&'static Shape>) {
         match form {
             Form::List(form) | Form::Map(form) | Form::Named(_, form) => visit(form, found),

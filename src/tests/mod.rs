@@ -24,3 +24,4 @@ mod read_flat_tensor;
 mod read_program;
 mod reduce;
 mod resolve;
+mod write;

@@ -43,7 +43,7 @@ const LAYERS: &[(&str, Layers)] = &[
             ("tests", 7, &[]),
             // Public API: with lib.rs and pipeline.rs.
             ("facade", 6, &[]),
-            ("printer", 5, &[]),
+            ("printer", 5, &["ir"]),
             ("ir", 5, &[]),
             ("assembly", 4, &[]),
             ("overrides", 3, &[]),

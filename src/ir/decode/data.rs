@@ -5,7 +5,6 @@ use super::rows::{Node, WholeNode};
 use crate::ir::document::{Data, DataSource, ParsedIota, RandomKind, Word};
 use crate::ir::shape::{self, data_map, random};
 use pte_model::data::number::{NumericValue, number_word};
-use pte_model::data::random::Distribution;
 use pte_model::diagnostics::Code;
 use pte_yaml::tree::{NodeValue, SourceNode};
 
@@ -106,8 +105,7 @@ impl Decoder {
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
         let kind = if normal {
             let mut float = |name, default| number(name).map_or(default, NumericValue::to_f64);
-            let (mean, std) = (float(random::mean, 0.0), float(random::std, 1.0));
-            RandomKind::Fixed(Distribution::Normal { mean, std })
+            RandomKind::Normal(float(random::mean, 0.0), float(random::std, 1.0))
         } else {
             RandomKind::Uniform(number(random::low), number(random::high))
         };

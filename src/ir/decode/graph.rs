@@ -2,9 +2,7 @@
 
 use super::decoder::{Decoder, MapFields};
 use super::rows::{Decode, Node};
-use crate::ir::document::{
-    At, ParsedConstant, ParsedConstantSource, ParsedField, ParsedNode, ParsedPayload, ParsedQuantization, ParsedScales,
-};
+use crate::ir::document::*;
 use crate::ir::shape::{self, delegate, graph_scales, graph_value, unknown_operation};
 use pte_model::diagnostics::Code;
 use pte_model::format::Kind;

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use super::decoder::{Decoder, MapFields};
 use super::rows::WholeNode;
-use crate::ir::document::{
-    Action, At, Literal, MISSING_OUT, NameOrNumber, Operand, ParsedChain, ParsedInstruction, Word,
-};
+use crate::ir::document::*;
 use crate::ir::shape::{self, Form, instruction, method};
 use pte_model::diagnostics::Code;
 use pte_model::program::StackFrame;

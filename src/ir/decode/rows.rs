@@ -5,11 +5,7 @@ use std::borrow::Cow;
 use super::decoder::{Decoder, MapFields, word};
 use crate::ir::document::*;
 use crate::ir::grammar::grammar;
-use crate::ir::shape::{
-    self, KeySpec, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
-    extra_field, frame, graph, graph_node, graph_value, iota, memory, memory_placement, method, named_data, patch, raw,
-    tensor, test, test_tensor, unknown, unknown_object, unknown_table,
-};
+use crate::ir::shape::*;
 use pte_model::data::number::NumericValue;
 use pte_model::diagnostics::Code;
 use pte_model::format::path::FieldPath;
@@ -81,17 +77,17 @@ implement! {
     ParsedInstruction<'a> = decoder.instruction(node);
     ParsedNode<'a> = decoder.graph_node(node);
     ParsedGraph<'a> = {
-        let mut fields = decoder.fields(node, &shape::GRAPH)?;
+        let mut fields = decoder.fields(node, &GRAPH)?;
         let id = fields.id;
         ParsedGraph::keys(decoder, &mut fields, (Some(id),))
     };
     ParsedExtraField<'a> = {
-        let mut fields = decoder.fields(node, &shape::EXTRA_FIELD)?;
+        let mut fields = decoder.fields(node, &EXTRA_FIELD)?;
         let id = fields.id;
         ParsedExtraField::keys(decoder, &mut fields, (Some(id),))
     };
     ParsedOverrides<'a> = {
-        let mut fields = decoder.fields(node, &shape::RAW)?;
+        let mut fields = decoder.fields(node, &RAW)?;
         let raw = ParsedOverrides::keys(decoder, &mut fields, ())?;
         for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
             if inner.ptd.is_some() || inner.bpte.is_some() {
@@ -169,17 +165,17 @@ implement! {
         Some((path, decoder.field_override(node)?))
     };
     Method<'a> = {
-        let mut fields = decoder.fields(node, &shape::METHOD)?;
+        let mut fields = decoder.fields(node, &METHOD)?;
         let chains = decoder.chains(&mut fields);
         Method::keys(decoder, &mut fields, (Some(name), Some(chains)))
     };
     Delegate<'a> = {
-        let mut fields = decoder.fields(node, &shape::DELEGATE)?;
+        let mut fields = decoder.fields(node, &DELEGATE)?;
         let payload = decoder.payload(&mut fields);
         Delegate::keys(decoder, &mut fields, (Some(name), payload))
     };
     ParsedGraphValue<'a> = {
-        let mut fields = decoder.fields(node, &shape::GRAPH_VALUE)?;
+        let mut fields = decoder.fields(node, &GRAPH_VALUE)?;
         let keys = [graph_value::data, graph_value::key, graph_value::size];
         let constant = decoder.graph_constant(&mut fields, keys);
         let quantization = decoder.graph_quantization(&mut fields);
@@ -190,11 +186,11 @@ implement! {
         let described =
             matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
         if !described {
-            let data = decoder.data(node)?;
-            let (align, external, scalar_type, sizes, dim_order) = (data.align, None, None, None, None);
+            let mut data = decoder.data(node)?;
+            let (align, external, scalar_type, sizes, dim_order) = (data.align.take(), None, None, None, None);
             return Some(ParsedNamedData { key, data, align, external, scalar_type, sizes, dim_order });
         }
-        let mut fields = decoder.fields(node, &shape::NAMED_DATA)?;
+        let mut fields = decoder.fields(node, &NAMED_DATA)?;
         let mut entry = ParsedNamedData::keys(decoder, &mut fields, (Some(key),))?;
         let sizes = entry.sizes.as_ref().map(|sizes| sizes.id);
         if entry.scalar_type.is_none()
@@ -210,7 +206,7 @@ implement! {
         if entry.align.is_some() && entry.data.align.is_some() {
             decoder.error(Code::DuplicateKey, entry.data.id, "duplicate `align`", "remove one of the two");
         }
-        entry.align = entry.align.or(entry.data.align);
+        entry.align = entry.align.or(entry.data.align.take());
         Some(entry)
     };
 }
@@ -270,7 +266,7 @@ macro_rules! decoders {
         decoders!(@node $module ($($type)*) {} $rows);
 
         impl<'a> WholeNode<'a> for $($type)* {
-            const SHAPE: &'static Shape = &shape::$table;
+            const SHAPE: &'static Shape = &$table;
         }
 
         impl<'a> Decode<'a> for $($type)* {

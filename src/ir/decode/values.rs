@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use super::decoder::{Decoder, MapFields, word};
 use super::rows::{Node, WholeNode};
-use crate::ir::document::{
-    At, Declaration, Declared, ListKind, Literal, MemoryPlacement, ParsedPlacement, ParsedTensor, TestTensor,
-    TestValue, Word,
-};
+use crate::ir::document::*;
 use crate::ir::shape::{self, KeySpec, literal_map, tensor};
 use pte_model::data::number::nan_of;
 use pte_model::diagnostics::Code;

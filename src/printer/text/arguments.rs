@@ -1,106 +1,111 @@
-//! Writes references to values, and literals at their use.
+//! References to values, and literals at their use.
 
-use std::fmt::Write;
-
-use super::super::yaml::{self, FlowMap};
 use super::MethodText;
-use pte_model::data::number;
+use crate::ir::document::{At, ListKind, Literal};
+use crate::ir::yaml;
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, ValueId};
 use pte_operators::{Arg, ArgKind, Base};
 
+/// Returns the items of a list, each converted by `item`.
+fn items<'a, T>(items: impl IntoIterator<Item = T>, item: impl FnMut(T) -> Literal<'a>) -> Vec<At<Literal<'a>>> {
+    items.into_iter().map(item).map(At::from).collect()
+}
+
 impl MethodText<'_> {
-    /// Appends a reference to a value.
-    pub(super) fn reference(&self, index: ValueId, out: &mut String) {
+    /// Returns a reference to a value.
+    pub(super) fn reference(&self, index: ValueId) -> Literal<'_> {
         match self.facts.name(index) {
-            Some(name) if !self.facts.hints.everything => out.push_str(&yaml::text(name)),
-            _ => _ = write!(out, "{{index: {index}}}"),
+            Some(name) if !self.facts.hints.everything => Literal::Word(name.into()),
+            _ => Literal::Index(index.0),
         }
     }
 
-    /// Appends a reference or a literal.
-    pub(super) fn argument(&self, index: ValueId, kind: Option<ArgKind>, out: &mut String) {
+    /// Returns references and literals.
+    pub(super) fn arguments(
+        &self,
+        values: &[ValueId],
+        mut kinds: impl Iterator<Item = ArgKind>,
+    ) -> Vec<At<Literal<'_>>> {
+        items(values, |value| self.argument(*value, kinds.next()))
+    }
+
+    /// Returns a reference or a literal.
+    pub(super) fn argument(&self, index: ValueId, kind: Option<ArgKind>) -> Literal<'_> {
         match self.facts.literal(index) {
-            Some(literal) => self.literal(literal, kind, out),
-            None => self.reference(index, out),
+            Some(literal) => self.literal(literal, kind),
+            None => self.reference(index),
         }
     }
 
-    /// Appends a literal in the shortest form that the argument's kind allows.
-    pub(super) fn literal(&self, value: &EValue, kind: Option<ArgKind>, out: &mut String) {
+    /// Returns a literal in the shortest form that the argument's kind allows.
+    fn literal<'t>(&'t self, value: &'t EValue, kind: Option<ArgKind>) -> Literal<'t> {
         let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
         let list_of = |base: Base| kind.is_some_and(|kind| kind.list && kind.base == base);
-        match value {
-            EValue::Null => out.push_str("null"),
-            EValue::Int(n) => {
+        match (value, self.declared(value)) {
+            (EValue::Int(n), literal) => {
                 let dtype = i8::try_from(*n).ok().map(ScalarType).filter(|_| base == Some(Base::Dtype));
-                match dtype.filter(|dtype| dtype.info().is_some()) {
-                    Some(dtype) => _ = write!(out, "{dtype}"),
-                    None => yaml::number(n, out),
-                }
+                let info = dtype.and_then(|dtype| dtype.info());
+                info.map_or(literal, |info| Literal::Word(info.name.into()))
             }
-            EValue::Bool(b) => yaml::number(b, out),
-            EValue::Double(x) => number::double(x, out),
-            EValue::String(Some(text))
-                if base == Some(Base::Str) && yaml::text(text) == *text && !self.is_name(text) =>
+            (_, Literal::String(text))
+                if base == Some(Base::Str) && yaml::text(&text) == text && !self.is_name(&text) =>
             {
-                out.push_str(text);
+                Literal::Word(text)
             }
-            EValue::IntList(Some(items)) if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) => {
-                self.ints(items, out);
-            }
-            EValue::TensorList(Some(items)) if kind.is_none_or(|kind| !kind.optional_items) => {
-                self.tensors(items, false, out);
-            }
-            EValue::OptionalTensorList(Some(items))
-                if kind.is_some_and(|kind| kind.optional_items) || items.contains(&ValueId::NONE) =>
+            (EValue::IntList(Some(_)), Literal::Typed(_, items))
+                if list_of(Base::Int) || (kind.is_none() && !items.is_empty()) =>
             {
-                self.tensors(items, true, out);
+                Literal::List(items)
             }
-            EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, number::double),
-            EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
-            value => {
-                let mut fields = FlowMap::new(out);
-                self.declared(value, &mut fields);
-                fields.end();
+            (EValue::TensorList(Some(_)), Literal::Typed(_, items)) if kind.is_none_or(|kind| !kind.optional_items) => {
+                Literal::List(items)
             }
+            (EValue::OptionalTensorList(Some(values)), Literal::Typed(_, items))
+                if kind.is_some_and(|kind| kind.optional_items) || values.contains(&ValueId::NONE) =>
+            {
+                Literal::List(items)
+            }
+            (EValue::DoubleList(Some(_)), Literal::Typed(_, items)) if list_of(Base::Float) => Literal::List(items),
+            (EValue::BoolList(Some(_)), Literal::Typed(_, items)) if list_of(Base::Bool) => Literal::List(items),
+            (_, literal) => literal,
         }
-    }
-
-    /// Appends the items of a list of integers, which are values.
-    fn ints(&self, items: &[i64], out: &mut String) {
-        yaml::list(out, items, |item, out| self.argument(ValueId::of_int(*item), None, out));
-    }
-
-    /// Appends a list of tensors; with `optional`, -1 is None (M-10).
-    fn tensors(&self, items: &[ValueId], optional: bool, out: &mut String) {
-        yaml::list(out, items, |item, out| match item {
-            &ValueId::NONE if optional => out.push_str("null"),
-            item => self.reference(*item, out),
-        });
     }
 
     fn is_name(&self, text: &str) -> bool {
         self.facts.names.iter().flatten().any(|name| name == text)
     }
 
-    /// Appends a value with its kind as the key.
-    pub(super) fn declared(&self, value: &EValue, fields: &mut FlowMap<'_>) {
+    /// Returns a value that is no tensor, with its kind.
+    pub(super) fn declared<'t>(&'t self, value: &'t EValue) -> Literal<'t> {
         match value {
-            EValue::Null => fields.key("\"null\"").push_str("null"),
-            EValue::Int(n) => yaml::number(n, fields.key("int")),
-            EValue::Bool(b) => yaml::number(b, fields.key("bool")),
-            EValue::Double(x) => number::double(x, fields.key("double")),
-            EValue::String(text) => {
-                fields.key("string").push_str(&yaml::text(text.as_deref().unwrap_or_default()));
+            EValue::Null | EValue::Tensor(_) => Literal::Null,
+            EValue::Int(n) => Literal::Int(*n),
+            EValue::Bool(b) => Literal::Bool(*b),
+            EValue::Double(x) => Literal::Double(*x),
+            EValue::String(text) => Literal::String(text.as_deref().unwrap_or_default().into()),
+            EValue::IntList(list) => {
+                let item = |item: &i64| self.argument(ValueId::of_int(*item), None);
+                Literal::Typed(ListKind::Int, items(list.iter().flatten(), item))
             }
-            EValue::IntList(list) => self.ints(list.as_deref().unwrap_or_default(), fields.key("int_list")),
-            EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), number::double),
-            EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
-            EValue::TensorList(_) => self.tensors(value.as_tensors(), false, fields.key("tensor_list")),
-            EValue::OptionalTensorList(_) => self.tensors(value.as_tensors(), true, fields.key("optional_tensor_list")),
-            EValue::Unknown(tag) => yaml::number(tag, fields.key("unknown")),
-            EValue::Tensor(_) => {}
+            EValue::DoubleList(list) => {
+                Literal::Typed(ListKind::Double, items(list.iter().flatten(), |x| Literal::Double(*x)))
+            }
+            EValue::BoolList(list) => {
+                Literal::Typed(ListKind::Bool, items(list.iter().flatten(), |b| Literal::Bool(*b)))
+            }
+            EValue::TensorList(_) => {
+                Literal::Typed(ListKind::Tensor, items(value.as_tensors(), |item| self.reference(*item)))
+            }
+            // -1 is None (M-10).
+            EValue::OptionalTensorList(_) => {
+                let item = |item: &ValueId| match item {
+                    &ValueId::NONE => Literal::Null,
+                    item => self.reference(*item),
+                };
+                Literal::Typed(ListKind::OptionalTensor, items(value.as_tensors(), item))
+            }
+            EValue::Unknown(tag) => Literal::Unknown(*tag),
         }
     }
 

@@ -5,10 +5,10 @@ use std::io;
 
 use super::super::data::DataPrinter;
 use super::super::facts::views::View;
-use super::super::yaml::{self, FlowMap};
-use super::{MethodText, device};
-use pte_model::data::number;
-use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use super::MethodText;
+use crate::ir::document::{Declaration, Declared, MemoryPlacement, ParsedPlacement, ParsedTensor};
+use crate::ir::write::{self, WriteValue};
+use pte_model::program::attributes::TENSOR_ATTRIBUTES;
 use pte_model::program::{
     Device, DimOrder, EValue, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, TensorShapeDynamism,
 };
@@ -26,117 +26,104 @@ impl MethodText<'_> {
         };
         for (index, value) in facts.plan.values().iter().enumerate() {
             let Some(name) = &facts.names[index] else { continue };
-            let is_scalar = matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null)
-                || matches!(value, EValue::Double(x) if !number::has_nan_payload(*x));
             let is_numbered = facts.states_index(index);
             if !is_numbered && facts.is_implied(index) {
                 continue;
             }
+            let value = match value {
+                EValue::Tensor(tensor) => Declared::Tensor(Box::new(self.tensor(index, name, tensor, data)?)),
+                value => Declared::Other(self.declared(value).into()),
+            };
+            let index = is_numbered.then(|| (index as u32).into());
+            let declaration = Declaration { name: (&**name).into(), index, value };
             let mut text = String::new();
-            if is_scalar && !is_numbered {
-                self.literal(value, None, &mut text);
-            } else {
-                let mut fields = FlowMap::new(&mut text);
-                match value {
-                    EValue::Tensor(tensor) => self.tensor(index, name, tensor, &mut fields, data)?,
-                    value => self.declared(value, &mut fields),
-                }
-                fields.optional("index", is_numbered.then_some(index));
-                fields.end();
-            }
+            write::write(&declaration, &mut text);
             // Otherwise, an instruction declares it.
             if text != "{}" {
                 out.push_str(std::mem::take(&mut heading));
-                let _ = writeln!(out, "      {}: {text}", yaml::text(name));
+                let _ = writeln!(out, "      {}: {text}", declaration.name());
             }
         }
         Ok(())
     }
 
-    /// Appends the properties of a tensor that are not inferred. Appends nothing for a view that an entry among the
-    /// instructions declares.
-    fn tensor(
-        &self,
+    /// Returns the properties of a tensor that are not inferred: none for a view that an entry among the instructions
+    /// declares.
+    fn tensor<'t>(
+        &'t self,
         index: usize,
         name: &str,
-        tensor: &Tensor,
-        fields: &mut FlowMap<'_>,
+        tensor: &'t Tensor,
         data: &mut DataPrinter<'_>,
-    ) -> io::Result<()> {
+    ) -> io::Result<ParsedTensor<'t>> {
         let facts = self.facts;
+        let name_of = |index: usize| facts.names[index].as_deref().map(Into::into);
         if let Some(View { base, .. }) = facts.order.views[index] {
-            if facts.declares_view(index) {
-                self.elements(index, tensor, fields);
-                fields.text("view_of", facts.names[base].as_deref());
-                extra_info(tensor, name, fields);
+            if !facts.declares_view(index) {
+                return Ok(ParsedTensor::default());
             }
-            return Ok(());
+            return Ok(ParsedTensor { view_of: name_of(base), ..self.elements(index, name, tensor) });
         }
-        self.elements(index, tensor, fields);
-        self.location(index, tensor, fields);
-        extra_info(tensor, name, fields);
+        let mut parsed = self.elements(index, name, tensor);
+        (parsed.mutable, parsed.memory) = self.location(index, tensor);
         match tensor.data {
             TensorData::Elsewhere(Some(number)) if facts.hints.external || facts.hints.everything => {
-                yaml::number(number, fields.key("data_buffer_idx"));
+                parsed.data_buffer_idx = Some(number.into());
             }
             TensorData::Blob(id) => {
                 let blob = self.program.blob(id);
                 let base = facts.order.bases.get(&id).filter(|_| tensor.nbytes() != Some(blob.len));
-                match base.and_then(|base| facts.names[*base].as_deref()) {
-                    Some(base) => fields.text("view_of", Some(base)),
-                    None => fields.key("data").push_str(&data.tensor(blob, tensor, name)?),
+                parsed.view_of = base.and_then(|base| name_of(*base));
+                if parsed.view_of.is_none() {
+                    parsed.data = Some(data.tensor(blob, tensor, name)?);
                 }
             }
             TensorData::Elsewhere(_) | TensorData::None => {}
         }
-        Ok(())
+        Ok(parsed)
     }
 
-    /// Appends the element type, sizes, order of dimensions and attributes that are not inferred.
-    fn elements(&self, index: usize, tensor: &Tensor, fields: &mut FlowMap<'_>) {
+    /// Returns the element type, sizes, order of dimensions and attributes that are not inferred, and the optional
+    /// properties.
+    fn elements<'t>(&self, index: usize, name: &str, tensor: &'t Tensor) -> ParsedTensor<'t> {
         let sizes = tensor.sizes.as_deref().unwrap_or_default();
-        let order = tensor.dim_order.as_deref().unwrap_or_default();
         let inferred = self.facts.inferred[index].as_ref().filter(|_| self.facts.uses.produced[index]);
-        if inferred.is_none_or(|meta| meta.scalar_type != tensor.scalar_type) {
-            yaml::number(tensor.scalar_type, fields.key("tensor"));
-        }
         let has_sizes = |meta: &&TensorMeta| {
             let dims = meta.sizes.iter().map(|dim| dim.size);
             tensor.sizes.is_some() && dims.eq(sizes.iter().map(|size| i64::from(*size)))
         };
         let meta = inferred.filter(has_sizes);
-        if meta.is_none() {
-            yaml::list(fields.key("sizes"), sizes, yaml::number);
-        }
+        let order = tensor.dim_order.clone().unwrap_or_default();
         let computed_order = meta.map_or_else(|| DimOrder::contiguous(sizes.len()), |meta| meta.dim_order.clone());
-        if *order != *computed_order {
-            yaml::list(fields.key("dim_order"), order, yaml::number);
-        }
         let is_dynamic = meta.is_some_and(TensorMeta::is_dynamic);
-        for attribute in TENSOR_ATTRIBUTES {
-            let value = (attribute.get)(tensor);
+        let attributes = TENSOR_ATTRIBUTES.iter().enumerate().filter_map(|(position, attribute)| {
             let default = match attribute.key {
                 "dynamism" => i32::from(is_dynamic),
                 "requires_grad" => i32::from(self.facts.gradients.computed[index]),
                 _ => 0,
             };
-            if value == default {
-                continue;
-            }
-            let out = fields.key(attribute.key);
-            match attribute.kind {
-                AttributeKind::Bool => yaml::number(value != 0, out),
-                AttributeKind::Int => yaml::number(value, out),
-                AttributeKind::Byte(words) => match usize::try_from(value).ok().and_then(|number| words.get(number)) {
-                    Some(word) => out.push_str(word),
-                    None => yaml::number(value, out),
-                },
-            }
+            let value = (attribute.get)(tensor);
+            (value != default).then_some((position, value))
+        });
+        let is_type = |meta: &TensorMeta| meta.scalar_type == tensor.scalar_type;
+        let extra = tensor.extra_tensor_info.as_deref();
+        let is_external = extra.is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL);
+        let stated = extra.and_then(|extra| extra.fully_qualified_name.as_deref());
+        ParsedTensor {
+            scalar_type: (!inferred.is_some_and(is_type)).then(|| tensor.scalar_type.into()),
+            sizes: meta.is_none().then(|| sizes.to_vec().into()),
+            dim_order: Some(order).filter(|order| *order != computed_order).map(Into::into),
+            attributes: attributes.collect(),
+            external: is_external.then(|| None.into()),
+            name: stated.filter(|stated| !is_external || *stated != name).map(Into::into),
+            extra_tensor_info: extra.is_some_and(|extra| *extra == ExtraTensorInfo::default()),
+            device: extra.map(ExtraTensorInfo::device).filter(|device| *device != Device::CPU),
+            ..ParsedTensor::default()
         }
     }
 
-    /// Appends `mutable` and `memory`.
-    fn location(&self, index: usize, tensor: &Tensor, fields: &mut FlowMap<'_>) {
+    /// Returns `mutable` and `memory`.
+    fn location(&self, index: usize, tensor: &Tensor) -> (bool, Option<MemoryPlacement>) {
         let uses = &self.facts.uses;
         let is_planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
@@ -145,39 +132,22 @@ impl MethodText<'_> {
         let is_state = is_own && !is_scratch;
         // State that the caller places is neither planned nor written before it is read.
         let is_unplanned_state = tensor.data == TensorData::None && uses.first[index].is_some() && !is_planned;
-        if is_state && is_unplanned_state || is_planned && (has_data || is_state) {
-            fields.key("mutable").push_str("true");
-        }
-        match tensor.memory {
+        let is_mutable = is_state && is_unplanned_state || is_planned && (has_data || is_state);
+        let memory = match tensor.memory {
             Memory::At { pool, offset } if self.facts.states_offset(tensor) => {
-                let _ = write!(fields.key("memory"), "{{pool: {pool}, offset: {offset}}}");
+                Some(MemoryPlacement::In(ParsedPlacement { pool, offset: Some(offset) }))
             }
             // Pools of other devices follow those of the CPU, and are computed.
             Memory::At { pool, .. } if pool != 1 && tensor.device() == Device::CPU => {
-                _ = write!(fields.key("memory"), "{{pool: {pool}}}")
+                Some(MemoryPlacement::In(ParsedPlacement { pool, offset: None }))
             }
             Memory::None
                 if tensor.data == TensorData::None && tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND =>
             {
-                fields.key("memory").push_str("none");
+                Some(MemoryPlacement::None)
             }
-            Memory::None | Memory::Auto { .. } | Memory::At { .. } | Memory::View { .. } => {}
-        }
-    }
-}
-
-/// Appends the optional properties of a tensor.
-fn extra_info(tensor: &Tensor, name: &str, fields: &mut FlowMap<'_>) {
-    let Some(extra) = &tensor.extra_tensor_info else { return };
-    if extra.location == TensorDataLocation::EXTERNAL {
-        fields.key("external").push_str("true");
-    }
-    let stated = extra.fully_qualified_name.as_deref();
-    fields.text("name", stated.filter(|stated| extra.location != TensorDataLocation::EXTERNAL || *stated != name));
-    if **extra == ExtraTensorInfo::default() {
-        fields.key("extra_tensor_info").push_str("true");
-    }
-    if extra.device() != Device::CPU {
-        fields.key("device").push_str(&device(extra.device()));
+            Memory::None | Memory::Auto { .. } | Memory::At { .. } | Memory::View { .. } => None,
+        };
+        (is_mutable, memory)
     }
 }

@@ -1,14 +1,15 @@
 //! Writes `instructions:` or `chains:`.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::super::facts::calls::CallForm;
 use super::super::facts::views::View;
-use super::super::yaml::{self, FlowMap};
 use super::MethodText;
-use pte_model::program::{
-    Chain, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, StackFrame, ValueId,
-};
+use crate::ir::document::{Action, Literal, MISSING_OUT, NameOrNumber, ParsedInstruction, Word};
+use crate::ir::{write, yaml};
+use pte_model::program::instruction::INSTRUCTION_ROWS;
+use pte_model::program::{Chain, FieldReference, Instruction, OperandAccess, OperatorId, StackFrame, ValueId};
 use pte_operators::{Arg, Role};
 
 impl MethodText<'_> {
@@ -55,25 +56,18 @@ impl MethodText<'_> {
         let condition = self.facts.order.conditions.get(&position);
         for index in self.facts.order.entries.get(position).into_iter().flatten().copied() {
             let Some(name) = &self.facts.names[index] else { continue };
-            let _ = write!(out, "{indent}- ");
-            let mut fields = FlowMap::new(out);
-            if condition.is_some_and(|condition| *condition < index)
-                && let Some(label) = label.take()
-            {
-                fields.key("label").push_str(&label);
-            }
-            match (self.facts.order.views[index], self.facts.plan.values()[index].as_tensor()) {
-                (Some(View { base, .. }), Some(tensor)) => {
-                    self.reference(ValueId::of(base), fields.key("view"));
-                    if !self.facts.declares_view(index) {
-                        yaml::list(fields.key("sizes"), tensor.sizes.as_deref().unwrap_or_default(), yaml::number);
-                    }
-                    fields.key("out").push_str(&yaml::text(name));
-                }
-                _ => fields.key("value").push_str(&yaml::text(name)),
-            }
-            fields.end();
-            out.push('\n');
+            let label = label.take_if(|_| condition.is_some_and(|condition| *condition < index));
+            let name: Word<'_> = (&**name).into();
+            let action = match (self.facts.order.views[index], self.facts.plan.values()[index].as_tensor()) {
+                (Some(View { base, .. }), Some(tensor)) => Action::View {
+                    base: self.facts.names[base].as_deref().unwrap_or_default().into(),
+                    out: name,
+                    sizes: (!self.facts.declares_view(index))
+                        .then(|| tensor.sizes.as_deref().unwrap_or_default().to_vec().into()),
+                },
+                _ => Action::Value(name),
+            };
+            line(label, Some(action), None, indent, out);
         }
         label
     }
@@ -91,82 +85,67 @@ impl MethodText<'_> {
         let label = |position: usize| targets.binary_search(&(position as i32)).ok().map(|number| format!("L{number}"));
         for (position, instruction) in instructions.iter().enumerate() {
             let own_label = self.entries(first + position, label(position), indent, out);
-            out.push_str(indent);
-            out.push_str("- ");
-            let mut fields = FlowMap::new(out);
-            if let Some(label) = own_label {
-                fields.key("label").push_str(&label);
-            }
             let form = &self.facts.calls.forms[first + position];
-            match form.operator {
-                Some(operator) => self.kernel(operator, form, &mut fields),
-                None => self.instruction(instruction, form, label, &mut fields),
-            }
-            if let Some(Some(frames)) = chain.stacktrace.as_ref().and_then(|traces| traces.get(position)) {
-                yaml::list(fields.key("stacktrace"), frames, frame);
-            }
-            fields.end();
-            out.push('\n');
+            let action = match form.operator {
+                Some(operator) => self.kernel(operator, form),
+                None => self.instruction(instruction, form, label),
+            };
+            let stacktrace = chain.stacktrace.as_ref().and_then(|traces| traces.get(position)?.clone());
+            line(own_label, Some(action), stacktrace, indent, out);
         }
         let mut end = label(instructions.len());
         if is_last {
             end = self.entries(first + instructions.len(), end, indent, out);
         }
-        if let Some(label) = end {
-            let _ = writeln!(out, "{indent}- {{label: {label}}}");
+        if end.is_some() {
+            line(end, None, None, indent, out);
         }
     }
 
-    /// Appends an instruction by the table of its fields. A list of arguments, and a field with the key of the
-    /// instruction, are adjacent to that key; the other fields are in a map as its value.
+    /// Returns an instruction by the table of its fields.
     fn instruction(
         &self,
         instruction: &Instruction,
         form: &CallForm<'_>,
         label: impl Fn(usize) -> Option<String>,
-        fields: &mut FlowMap<'_>,
-    ) {
-        let append = |field: InstructionField<'_>, out: &mut String| match field.reference {
-            FieldReference::Operator(index) => self.operator(index, out),
-            FieldReference::Delegate(index) => {
-                let is_known = self.facts.plan.delegate(index).is_some();
-                let _ = write!(out, "{}{index}", if is_known && !form.is_contradictory { "part" } else { "" });
-            }
-            FieldReference::Operand(value, OperandAccess::Read) => self.argument(value, None, out),
-            FieldReference::Operand(value, OperandAccess::Write | OperandAccess::Release) => self.reference(value, out),
-            FieldReference::Destination(index) => {
-                let label = usize::try_from(index).ok().and_then(&label);
-                out.push_str(&label.unwrap_or_else(|| index.to_string()));
-            }
-            FieldReference::Args(args) => {
-                yaml::list(out, args.into_iter().flatten(), |arg, out| self.argument(*arg, None, out));
-            }
-        };
-        let key = instruction.key();
-        let is_beside =
-            |field: &InstructionField<'_>| field.key == key || matches!(field.reference, FieldReference::Args(_));
-        for field in instruction.fields().filter(is_beside) {
-            append(field, fields.key(field.key));
+    ) -> Action<'_> {
+        let row = INSTRUCTION_ROWS.iter().find(|row| Some(row.kind) == instruction.kind());
+        let Some(row) = row else { return Action::Unknown(instruction.tag().into()) };
+        let args = || self.arguments(instruction.args(), std::iter::empty());
+        let mut operands = Vec::new();
+        for (field, (_, role)) in instruction.fields().zip(row.fields) {
+            let operand = match field.reference {
+                FieldReference::Operator(id) => {
+                    return Action::Kernel { name: self.operator(id), args: args(), out: None };
+                }
+                FieldReference::Delegate(index) => {
+                    let is_known = self.facts.plan.delegate(index).is_some() && !form.is_contradictory;
+                    let delegate = match is_known {
+                        true => NameOrNumber::Name(format!("part{index}").into()),
+                        false => NameOrNumber::Number(index.0),
+                    };
+                    return Action::Delegate { delegate: delegate.into(), args: args() };
+                }
+                FieldReference::Operand(value, OperandAccess::Read) => self.argument(value, None),
+                FieldReference::Operand(value, OperandAccess::Write | OperandAccess::Release) => self.reference(value),
+                FieldReference::Destination(index) => match usize::try_from(index).ok().and_then(&label) {
+                    Some(label) => Literal::Word(label.into()),
+                    None => Literal::Int(index.into()),
+                },
+                FieldReference::Args(_) => continue,
+            };
+            operands.push((*role, operand.into()));
         }
-        if let Instruction::Unknown { tag } = instruction {
-            yaml::number(tag, fields.key(key));
-        }
-        let mut others = instruction.fields().filter(|field| !is_beside(field)).peekable();
-        if others.peek().is_some() {
-            let mut map = FlowMap::new(fields.key(key));
-            others.for_each(|field| append(field, map.key(field.key)));
-            map.end();
-        }
+        Action::Plain(row.kind, operands)
     }
 
-    /// Appends the name of an operator.
-    fn operator(&self, id: OperatorId, out: &mut String) {
-        out.push_str(&yaml::operator(self.facts.calls.operator(id).unwrap_or_default()));
+    /// Returns the name of an operator.
+    fn operator(&self, id: OperatorId) -> Word<'_> {
+        self.facts.calls.operator(id).unwrap_or_default().into()
     }
 
-    /// Appends a kernel call without the trailing arguments that have their defaults.
-    fn kernel(&self, operator: OperatorId, form: &CallForm<'_>, fields: &mut FlowMap<'_>) {
-        self.operator(operator, fields.key("kernel"));
+    /// Returns a kernel call without the trailing arguments that have their defaults.
+    fn kernel(&self, operator: OperatorId, form: &CallForm<'_>) -> Action<'_> {
         let known = self.facts.calls.signature(operator).map_or(&[][..], |signature| &signature.args);
         // If `out` is printed, `args` has only the other arguments, and the last ones can be omitted.
         let known: Vec<&Arg> = known.iter().filter(|arg| form.outs.is_empty() || arg.role != Role::Out).collect();
@@ -176,32 +155,33 @@ impl MethodText<'_> {
         {
             ins = before;
         }
-        let mut kinds = known.iter().map(|arg| arg.kind);
-        yaml::list(fields.key("args"), ins, |arg, out| self.argument(*arg, kinds.next(), out));
-        match form.outs {
-            [] => {}
-            [out] if self.facts.literal(*out).is_none() => self.reference(*out, fields.key("out")),
-            outs => yaml::list(fields.key("out"), outs, |value, out| match self.facts.literal(*value) {
-                // An out that the call does not request.
-                Some(_) => out.push_str("null"),
-                None => self.reference(*value, out),
-            }),
+        let out = |value: &ValueId| match self.facts.literal(*value) {
+            // An out that the call does not request.
+            Some(_) => MISSING_OUT.into(),
+            None => self.facts.name(*value).unwrap_or_default().into(),
+        };
+        Action::Kernel {
+            name: self.operator(operator),
+            args: self.arguments(ins, known.iter().map(|arg| arg.kind)),
+            out: (!form.outs.is_empty()).then(|| form.outs.iter().map(out).collect()),
         }
     }
+}
+
+/// Appends the line of an instruction.
+fn line(
+    label: Option<String>,
+    action: Option<Action<'_>>,
+    stacktrace: Option<Vec<StackFrame>>,
+    indent: &str,
+    out: &mut String,
+) {
+    let label = label.map(|label| Cow::from(label).into());
+    write::item(out, indent, &ParsedInstruction { label, stacktrace, action });
 }
 
 /// Returns the number of stack traces; `None` if it is the number of instructions.
 fn stacktraces(chain: &Chain) -> Option<usize> {
     let count = chain.instructions.as_ref().map_or(0, Vec::len);
     chain.stacktrace.as_ref().map(Vec::len).filter(|traces| *traces != count || count == 0)
-}
-
-/// Appends a frame of a stack trace.
-fn frame(frame: &StackFrame, out: &mut String) {
-    let mut fields = FlowMap::new(out);
-    fields.text("filename", frame.filename.as_deref());
-    fields.text("name", frame.name.as_deref());
-    fields.text("context", frame.context.as_deref());
-    fields.optional("lineno", Some(frame.lineno).filter(|line| *line != 0));
-    fields.end();
 }

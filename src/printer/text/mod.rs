@@ -5,6 +5,7 @@ mod arguments;
 mod declarations;
 mod instructions;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
@@ -13,10 +14,15 @@ use super::data::DataPrinter;
 use super::facts::MethodFacts;
 use super::graph::PayloadGraphs;
 use super::hints::MemoryHints;
-use super::yaml::{self, FlowMap};
+use crate::ir::document::{
+    DataSource, Delegate, Literal, MethodMemory, ParsedBufferDevice, ParsedCompileSpec, ParsedPayload,
+};
+use crate::ir::shape::{delegate, method};
+use crate::ir::write;
+use crate::ir::yaml;
 use pte_model::data::BlobId;
 use pte_model::diagnostics::escaped;
-use pte_model::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program, ValueId};
+use pte_model::program::{ContainerMetadata, Program, ValueId};
 
 /// Writer of a method.
 pub struct MethodText<'m> {
@@ -44,18 +50,11 @@ impl MethodText<'_> {
         }
         self.values(out, data)?;
         self.delegates(out, data)?;
-        let inputs = plan.inputs.as_deref().unwrap_or_default();
-        if !inputs.is_empty() {
-            out.push_str("    inputs: ");
-            yaml::list(out, inputs, |input, out| self.reference(*input, out));
-            out.push('\n');
-        }
-        out.push_str("    outputs: ");
-        yaml::list(out, plan.outputs.iter().flatten(), |output, out| self.argument(*output, None, out));
-        out.push('\n');
-        if self.facts.gradients.is_stated {
-            out.push_str("    requires_grad: true\n");
-        }
+        let inputs: Vec<Literal<'_>> = plan.inputs.iter().flatten().map(|input| self.reference(*input)).collect();
+        write::line(out, "    ", method::inputs, &inputs);
+        let outputs = plan.outputs.iter().flatten().map(|output| self.argument(*output, None));
+        write::line(out, "    ", method::outputs, &Some(outputs.collect::<Vec<_>>()));
+        write::line(out, "    ", method::requires_grad, &self.facts.gradients.is_stated);
         self.container_meta(out);
         match hints.memory.offsets || hints.everything {
             true => self.memory_offsets(out),
@@ -78,47 +77,36 @@ impl MethodText<'_> {
         for (number, delegate) in delegates.iter().enumerate() {
             let blob = self.program.blob(delegate.processed);
             let name = format!("part{number}");
-            let backend = yaml::text(delegate.id.as_deref().unwrap_or_default());
+            let backend = delegate.id.as_deref().unwrap_or_default();
+            let specs = delegate.compile_specs.iter().flatten();
+            let specs = specs.map(|spec| ParsedCompileSpec {
+                key: spec.key.as_deref().unwrap_or_default().into(),
+                value: DataSource::Bytes(spec.value.as_deref().unwrap_or_default().into()).into(),
+            });
+            let compile_specs: Vec<_> = specs.collect();
+            let inline = Some(true).filter(|_| delegate.inline == Some(true) && !self.delegates_inline);
             let graph = self.payloads.of(delegate.processed);
             let is_shared = self.shared.contains(&delegate.processed);
             let is_repeated = is_shared && !data.takes_graph(delegate.processed);
             if let Some(Ok(graph)) = graph.filter(|_| !is_repeated) {
                 let start = out.len();
-                let _ = write!(out, "      {name}:\n        backend: {backend}\n        graph:");
+                let _ = writeln!(out, "      {name}:");
+                write::line(out, "        ", delegate::backend, &backend);
+                let _ = write!(out, "        {}:", delegate::graph);
                 graph.print(self.facts.hints.everything, "          ", &name, blob.copy, out, data)?;
                 data.record_graph(delegate.processed, out.len() - start);
-                self.delegate_options(delegate, "        ", "\n", out);
+                write::line(out, "        ", delegate::compile_specs, &compile_specs);
+                write::line(out, "        ", delegate::inline, &inline);
                 continue;
             }
             if let Some(Err(reason)) = graph {
                 let _ = writeln!(out, "      # The payload of {name} {}.", escaped(reason));
             }
-            let _ = write!(
-                out,
-                "      {name}: {{backend: {backend}, data: {}",
-                data.payload(delegate.processed, blob, is_shared, &name)?
-            );
-            self.delegate_options(delegate, ", ", "", out);
-            out.push_str("}\n");
+            let payload = ParsedPayload::Data(data.payload(delegate.processed, blob, is_shared, &name)?);
+            let name = Cow::from(name).into();
+            write::entry(out, "      ", &Delegate { name, payload, backend: backend.into(), compile_specs, inline });
         }
         Ok(())
-    }
-
-    /// Appends options and location of a delegate, each after `before` and followed by `after`.
-    fn delegate_options(&self, delegate: &BackendDelegate, before: &str, after: &str, out: &mut String) {
-        let specs = delegate.compile_specs.as_deref().unwrap_or_default();
-        if !specs.is_empty() {
-            let _ = write!(out, "{before}compile_specs: ");
-            yaml::list(out, specs, |spec, out| {
-                let key = yaml::text(spec.key.as_deref().unwrap_or_default());
-                let value = yaml::hex(spec.value.as_deref().unwrap_or_default());
-                let _ = write!(out, "{{key: {key}, value: {value}}}");
-            });
-            out.push_str(after);
-        }
-        if delegate.inline == Some(true) && !self.delegates_inline {
-            let _ = write!(out, "{before}inline: true{after}");
-        }
     }
 
     fn container_meta(&self, out: &mut String) {
@@ -153,19 +141,14 @@ impl MethodText<'_> {
                 false => "    # Parts of a newer schema cannot be planned, so all places are stated.\n",
             });
         }
-        out.push_str("    memory: ");
-        let mut fields = FlowMap::new(out);
         let memory = &self.facts.plan.memory;
-        let sizes = memory.non_const_buffer_sizes.iter().flatten();
-        yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
-        if let Some(devices) = &memory.non_const_buffer_device {
-            yaml::list(fields.key("non_const_buffer_device"), devices, |d, out| {
-                let device = device(d.device());
-                let _ = write!(out, "{{buffer_idx: {}, device: {device}}}", d.buffer_idx);
-            });
-        }
-        fields.end();
-        out.push('\n');
+        let devices = memory.non_const_buffer_device.as_ref().map(|devices| {
+            let device =
+                devices.iter().map(|found| ParsedBufferDevice { buffer_idx: found.buffer_idx, device: found.device() });
+            device.collect()
+        });
+        let sizes = Some(memory.non_const_buffer_sizes.clone().unwrap_or_default());
+        write::line(out, "    ", method::memory, &MethodMemory { sizes, devices, ..MethodMemory::default() });
     }
 }
 
@@ -175,21 +158,6 @@ fn memory_options(hints: &MemoryHints, out: &mut String) {
     if shared_order.is_some() {
         out.push_str("    # The state that methods share was not placed in the order of the methods.\n");
     }
-    if planner == MemoryPlanner::default() && alignment.is_none() && shared_order.is_none() {
-        return;
-    }
-    out.push_str("    memory: ");
-    let mut fields = FlowMap::new(out);
-    if planner != MemoryPlanner::default() {
-        fields.key("planner").push_str(planner.word());
-    }
-    fields.optional("alignment", alignment);
-    fields.optional("shared_order", shared_order);
-    fields.end();
-    out.push('\n');
-}
-
-/// Returns the name of a device, in quotes if it has an index.
-fn device(device: Device) -> String {
-    if device.index == 0 { device.to_string() } else { format!("\"{device}\"") }
+    let memory = MethodMemory { planner, alignment, shared_order, ..MethodMemory::default() };
+    write::line(out, "    ", method::memory, &memory);
 }

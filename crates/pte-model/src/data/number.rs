@@ -35,6 +35,8 @@ impl std::fmt::Display for NumericValue {
             NumericValue::Int(n) => write!(f, "{n}"),
             NumericValue::Float(x) => write!(f, "{x:?}"),
             NumericValue::Bool(b) => write!(f, "{b}"),
+            // A NaN has no sign.
+            NumericValue::Complex(re, im) if im.is_nan() => write!(f, "{re:?}+{im:?}j"),
             NumericValue::Complex(re, im) => write!(f, "{re:?}{im:+?}j"),
         }
     }

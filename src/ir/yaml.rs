@@ -49,6 +49,14 @@ pub fn operator(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the path of a file. The digest of its content, in its place, needs no quotes.
+pub fn path(path: &str) -> Cow<'_, str> {
+    match path.strip_prefix("sha256-") {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => Cow::Borrowed(path),
+        Some(_) | None => self::text(path),
+    }
+}
+
 /// Appends an integer or a bool.
 pub fn number(n: impl Display, out: &mut String) {
     let _ = write!(out, "{n}");
@@ -92,20 +100,6 @@ impl<'o> FlowMap<'o> {
         self.out.push_str(key);
         self.out.push_str(": ");
         self.out
-    }
-
-    /// Appends a field with an integer or a bool, if there is one.
-    pub fn optional(&mut self, key: &str, number: Option<impl Display>) {
-        if let Some(number) = number {
-            self::number(number, self.key(key));
-        }
-    }
-
-    /// Appends a field with a string, if there is one.
-    pub fn text(&mut self, key: &str, text: Option<&str>) {
-        if let Some(text) = text {
-            self.key(key).push_str(&self::text(text));
-        }
     }
 
     /// Ends the map.
