@@ -24,26 +24,20 @@ use pte_model::program::{
     TensorShapeDynamism,
 };
 
-/// Plans the memory of the method with index `method`; `shared` has the places of the state that it shares.
+/// Plans the memory of the method with an index; `shared` has the places of the state that it shares.
 ///
 /// # Errors
 /// All sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, and memory
 /// requests that the exporter's planner rejects.
-pub fn plan(
-    method: usize,
-    plan: &ExecutionPlan,
-    operators: &MethodOperators,
-    shared: &SharedState,
-) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let analysis = Method::with_operators(plan, operators.clone());
-    let mut requested = analysis.requests().to_vec();
-    let lifetimes = match plan.memory.planner {
-        MemoryPlanner::Minimal => executed::lifetimes(plan, operators, &mut requested),
-        MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => lifetimes(&analysis),
+pub fn plan(index: usize, method: &Method<'_>, shared: &SharedState) -> Result<MemoryPlan, Vec<LayoutError>> {
+    let mut requested = method.requests().to_vec();
+    let lifetimes = match method.plan.memory.planner {
+        MemoryPlanner::Minimal => executed::lifetimes(method, &mut requested),
+        MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => lifetimes(method),
     };
-    let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
-    let mut views = unwritten(plan, operators);
-    let made = analysis.aliases().iter().filter(|alias| alias.kind == AliasKind::View);
+    let mut planning = MethodPlanner::new(index, method.plan, &requested, &lifetimes);
+    let mut views = unwritten(method.plan, &method.operators);
+    let made = method.aliases().iter().filter(|alias| alias.kind == AliasKind::View);
     made.for_each(|alias| views[alias.result] = true);
     planning.place_explicit(&views);
     planning.place_shared(shared);

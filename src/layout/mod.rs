@@ -25,7 +25,7 @@ pub use error::LayoutError;
 pub use external::{ExternalFile, ExternalNamedData};
 pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::data::BlobId;
 use pte_model::program::{MemoryPlan, Program};
 pub use segments::{Piece, Segment};
@@ -57,14 +57,14 @@ pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Resul
 /// All [`LayoutError`]s of the state that methods share, and of each method.
 pub fn plan_memory(program: &Program) -> Result<Vec<MemoryPlan>, Vec<LayoutError>> {
     let mut errors = Vec::new();
-    let operators = MethodOperators::of_program(program);
-    let shared = SharedState::plan(program, &operators).unwrap_or_else(|found| {
+    let methods = Method::of_program(program);
+    let shared = SharedState::plan(program, &methods).unwrap_or_else(|found| {
         errors.push(found);
         SharedState::default()
     });
     let mut memory = Vec::with_capacity(program.plans().len());
-    for (method, (execution_plan, operators)) in program.plans().iter().zip(&operators).enumerate() {
-        match memory::plan(method, execution_plan, operators, &shared) {
+    for (index, method) in methods.iter().enumerate() {
+        match memory::plan(index, method, &shared) {
             Ok(plan) => memory.push(plan),
             Err(found) => errors.extend(found),
         }

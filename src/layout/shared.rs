@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::greedy::MAX_POOLS;
 use super::{LayoutError, align_up};
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::diagnostics::Code;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
@@ -31,11 +31,11 @@ struct SharedTensor {
 }
 
 impl SharedState {
-    /// Places the shared state of all methods, which call these operators.
+    /// Places the shared state of all methods.
     ///
     /// # Errors
     /// The size of state exceeds 64 bits.
-    pub fn plan(program: &Program, operators: &[MethodOperators]) -> Result<SharedState, LayoutError> {
+    pub fn plan(program: &Program, analysed: &[Method<'_>]) -> Result<SharedState, LayoutError> {
         let mut shared = SharedState::default();
         let mut pools: BTreeMap<u32, Vec<SharedTensor>> = BTreeMap::new();
         let mut mixed = BTreeSet::from([0, 1]);
@@ -62,7 +62,7 @@ impl SharedState {
         }
         let alignment = program.plans().iter().map(|plan| plan.memory.alignment.unwrap_or(DEFAULT_ALIGNMENT)).max();
         let written: Vec<HashSet<usize>> =
-            program.plans().iter().zip(operators).map(|(plan, operators)| operators.written(plan)).collect();
+            analysed.iter().map(|method| method.operators.written(method.plan)).collect();
         for (pool, tensors) in pools {
             let mut sizes: HashMap<u32, u64> = HashMap::new();
             for tensor in &tensors {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::assembly::Assembly;
 use crate::layout::shared::SharedState;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::MemoryPlan;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
@@ -61,7 +62,9 @@ pub fn orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
         for (plan, order) in program.execution_plan.iter_mut().flatten().zip(orders) {
             plan.memory.shared_order = *order;
         }
-        let Ok(shared) = SharedState::plan(&program, &operators) else { return false };
+        let methods = program.plans().iter().zip(&operators);
+        let methods: Vec<Method<'_>> = methods.map(|(plan, operators)| Method::of(plan, operators)).collect();
+        let Ok(shared) = SharedState::plan(&program, &methods) else { return false };
         let place = |(pool, state): &State| {
             shared.place(Memory::Auto { pool: Some(*pool), persistent: false, shared: Some(*state) })
         };

@@ -4,12 +4,12 @@
 use super::resolve::{Sample, errors, forward, resolved};
 use crate::layout::LayoutError;
 use crate::layout::shared::SharedState;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::program::MemoryPlan;
 use pte_model::program::{DeviceType, EValue, ExecutionPlan, Memory, MemoryPlanner, NonConstBufferDevice};
 
 fn plan(plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
-    crate::layout::memory::plan(0, plan, &MethodOperators::known(plan), &SharedState::default())
+    crate::layout::memory::plan(0, &Method::new(plan), &SharedState::default())
 }
 
 fn planned(parts: &str) -> (Sample, MemoryPlan) {

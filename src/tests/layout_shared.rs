@@ -3,9 +3,9 @@
 use super::resolve::resolved;
 use crate::layout::memory::plan;
 use crate::layout::shared::*;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::program::EValue;
-use pte_model::program::{ExecutionPlan, Memory};
+use pte_model::program::Memory;
 
 const PUSH: &str = "
   push:
@@ -30,15 +30,14 @@ const GET: &str = "
 /// Returns the place of each value in pool 2, by method, and the sizes of the pools.
 fn places(methods: &str) -> Vec<(Vec<u64>, Vec<i64>)> {
     let sample = resolved(&format!("methods:{methods}"));
-    let operators = MethodOperators::of_program(&sample.program);
-    let shared = SharedState::plan(&sample.program, &operators).unwrap();
-    let plans = sample.program.plans().iter().enumerate();
-    let of = |(method, method_plan): (usize, &ExecutionPlan)| {
-        let planned = plan(method, method_plan, &operators[method], &shared).unwrap();
+    let methods = Method::of_program(&sample.program);
+    let shared = SharedState::plan(&sample.program, &methods).unwrap();
+    let of = |(index, method): (usize, &Method<'_>)| {
+        let planned = plan(index, method, &shared).unwrap();
         let in_pool = planned.places.iter().flatten().filter(|(pool, _)| *pool == 2);
         (in_pool.map(|(_, offset)| *offset).collect(), planned.sizes)
     };
-    plans.map(of).collect()
+    methods.iter().enumerate().map(of).collect()
 }
 
 #[test]
@@ -125,5 +124,5 @@ fn state_beyond_64_bits_is_an_error() {
         values.push(EValue::Tensor(tensor.clone()));
     }
     values.drain(..values.len() - 2);
-    assert!(SharedState::plan(&program, &MethodOperators::of_program(&program)).is_err());
+    assert!(SharedState::plan(&program, &Method::of_program(&program)).is_err());
 }

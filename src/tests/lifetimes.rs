@@ -1,7 +1,7 @@
 //! One test for each row of docs/format.md, "Lifetimes", and for loops. Instruction `i` is at time `i + 1`.
 
 use super::resolve::{Sample, forward, resolved};
-use pte_analysis::lifetimes::Execution;
+use pte_analysis::method::Method;
 use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{Lifetimes, lifetimes};
@@ -279,6 +279,6 @@ fn what_is_read_through_a_view_before_its_base_is_written_is_state() {
         .iter()
         .map(|value| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory))
         .collect();
-    let execution = Execution::new(sample.plan(), &MethodOperators::known(sample.plan()), &requested);
+    let execution = Method::new(sample.plan()).execution(&requested);
     assert!(execution.is_state[sample.index("s")] && !execution.is_state[sample.index("y")]);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pte_analysis::lifetimes::Execution;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{MethodValues, value_requests};
 use pte_emit::program::{
@@ -264,8 +264,8 @@ fn state(call: &Call) -> Values {
         }
     });
     let plan = &program.plans()[0];
-    let operators = MethodOperators::known(plan);
-    let execution = Execution::new(plan, &operators, &value_requests(plan, &operators));
+    let method = Method::new(plan);
+    let execution = method.execution(method.requests());
     call.tensors.iter().copied().filter(|value| execution.is_state[*value]).collect()
 }
 

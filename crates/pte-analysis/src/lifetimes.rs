@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aliases::{Alias, AliasKind, Groups, aliases};
-use super::blocks::{Jump, jumps};
+use super::aliases::{Alias, AliasKind, Groups};
+use super::blocks::Jump;
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 use pte_operators::facts::LoopPart;
@@ -234,13 +234,16 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Follows the instructions of a method. `requested` has the memory request of each value. It is needed for views,
-    /// and for the state of delegates, because the instructions do not show whether an argument of a delegate already
-    /// has content.
-    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Execution {
+    /// The result of [`Method::execution`](super::method::Method::execution).
+    pub(super) fn new(
+        plan: &ExecutionPlan,
+        operators: &MethodOperators,
+        jumps: &[Jump],
+        aliases: &[Alias],
+        requested: &[Memory],
+    ) -> Execution {
         let count = plan.values().len();
         let uses = Uses::new(plan, operators, requested);
-        let jumps = jumps(plan);
         let end = plan.instructions().count() as u32 + 1;
         let mut spans = Spans::new((), count);
         let is_input = plan.is_input();
@@ -251,7 +254,6 @@ impl Execution {
         plan.outputs.iter().flatten().for_each(|output| spans.touch(*output, end));
         spans.touch_items(plan);
         let is_loop = jumps.iter().any(Jump::is_back);
-        let aliases = aliases(plan, operators);
         // In reverse order, because the base of a view may be a view.
         for alias in aliases.iter().rev() {
             if let Some((start, last)) = spans.list[alias.result] {
@@ -296,8 +298,8 @@ impl Execution {
                 false => *first,
             })
             .collect();
-        spans.carry_around_loops(&jumps, &first);
-        spans.carry_over_executions(&KeptMoves::with(plan, &aliases, requested, &uses));
+        spans.carry_around_loops(jumps, &first);
+        spans.carry_over_executions(&KeptMoves::with(plan, aliases, requested, &uses));
         Execution { times: spans.list, is_alias, is_state }
     }
 }
@@ -459,6 +461,7 @@ impl Uses {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{aliases::aliases, blocks::jumps};
     use super::*;
     use pte_model::data::BlobId;
     use pte_model::format::ScalarType;
@@ -537,7 +540,9 @@ mod tests {
             let shown = self.values(names);
             let memory = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
             let requested: Vec<Memory> = self.plan.values().iter().map(memory).collect();
-            let execution = Execution::new(&self.plan, &MethodOperators::known(&self.plan), &requested);
+            let operators = MethodOperators::known(&self.plan);
+            let aliases = aliases(&self.plan, &operators);
+            let execution = Execution::new(&self.plan, &operators, &jumps(&self.plan), &aliases, &requested);
             let shown = shown.into_iter().map(|value| {
                 let value = value.get().unwrap();
                 let sign = match (execution.is_alias[value], execution.is_state[value]) {

@@ -1,12 +1,13 @@
 //! A method with what its instructions do: each analysis is computed when it is first asked for, and dropped with the
 //! method. It reports nothing, and knows nothing of planned offsets.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::access::{Access, Accesses, ValueIndex};
 use super::aliases::{Alias, AliasKind, aliases, value_requests};
 use super::blocks::{Jump, jumps};
-use super::lifetimes::KeptMoves;
+use super::lifetimes::{Execution, KeptMoves};
 use super::operators::{MethodOperators, OperatorLookup};
 use super::storage::Storage;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
@@ -26,7 +27,7 @@ pub struct Method<'p> {
     /// Values and instructions.
     pub plan: &'p ExecutionPlan,
     /// Operators, each resolved once.
-    pub operators: MethodOperators,
+    pub operators: Cow<'p, MethodOperators>,
     jumps: OnceLock<Vec<Jump>>,
     aliases: OnceLock<Vec<Alias>>,
     accesses: OnceLock<Accesses>,
@@ -45,6 +46,15 @@ impl<'p> Method<'p> {
 
     /// Returns a method with operators that are resolved.
     pub fn with_operators(plan: &'p ExecutionPlan, operators: MethodOperators) -> Method<'p> {
+        Method::build(plan, Cow::Owned(operators))
+    }
+
+    /// Returns a method with operators that the caller keeps.
+    pub fn of(plan: &'p ExecutionPlan, operators: &'p MethodOperators) -> Method<'p> {
+        Method::build(plan, Cow::Borrowed(operators))
+    }
+
+    fn build(plan: &'p ExecutionPlan, operators: Cow<'p, MethodOperators>) -> Method<'p> {
         let (jumps, aliases, accesses) = Default::default();
         let (by_value, replaced, storage, requests, kept) = Default::default();
         Method { plan, operators, jumps, aliases, accesses, by_value, replaced, storage, requests, kept }
@@ -112,6 +122,13 @@ impl<'p> Method<'p> {
     /// Returns the memory requests of its values ([`value_requests`]).
     pub fn requests(&self) -> &[Memory] {
         self.requests.get_or_init(|| value_requests(self.plan, &self.operators))
+    }
+
+    /// Follows the instructions of a method. `requested` has the memory request of each value. It is needed for views,
+    /// and for the state of delegates, because the instructions do not show whether an argument of a delegate already
+    /// has content.
+    pub fn execution(&self, requested: &[Memory]) -> Execution {
+        Execution::new(self.plan, &self.operators, self.jumps(), self.aliases(), requested)
     }
 
     /// Returns the values that keep the memory of others until the next execution, with [`Method::requests`].

@@ -10,9 +10,9 @@ use super::access::Access;
 use super::aliases::AliasKind;
 use super::blocks::{Edge, Jump};
 use super::method::Method;
-use super::operators::{AccessKind, MethodOperators};
+use super::operators::AccessKind;
 use pte_model::program::pools::PoolRange;
-use pte_model::program::{EValue, ExecutionPlan, Instruction};
+use pte_model::program::{EValue, Instruction};
 
 /// A write to memory that the target of a move still has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +66,7 @@ fn edges(method: &Method<'_>) -> Vec<Edge> {
 
 /// Returns `true` if a memory plan of a method overwrites content that is read later through the target of a move, or
 /// if that is not known. `places` has pool and offset of each value.
-pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
-    let method = &Method::with_operators(plan, operators.clone());
+pub fn overwrites_moves(method: &Method<'_>, places: &[Option<(u32, u64)>]) -> bool {
     if method.aliases().iter().all(|alias| alias.kind == AliasKind::View) {
         return false;
     }
@@ -76,7 +75,7 @@ pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, place
         let end = start.checked_add(value.as_tensor()?.nbytes()?)?;
         (start < end).then_some(PoolRange { pool, start, end })
     };
-    let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
+    let ranges: Vec<Option<PoolRange>> = places.iter().zip(method.values()).map(range).collect();
     // No plan changes what instructions do to state.
     let lasting = &vec![false; ranges.len()];
     let memory = MovedMemory { method, edges: &edges(method), ranges: &ranges, lasting };

@@ -36,8 +36,7 @@ impl<'p> Subject<'p> {
     ) -> Subject<'p> {
         let requested = |method: usize| values.get(method).map_or(&[][..], |values| &values.memory);
         let methods = Method::of_program(program);
-        let execution =
-            |(index, method): (usize, &Method<'_>)| Execution::new(method.plan, &method.operators, requested(index));
+        let execution = |(index, method): (usize, &Method<'_>)| method.execution(requested(index));
         let executions = methods.iter().enumerate().map(execution).collect();
         Subject { program, memory, values, delegates, methods, executions }
     }

@@ -3,7 +3,7 @@
 
 use crate::layout::{self, shared::SharedState};
 use crate::pipeline::Resolved;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::error::Error;
 use pte_model::program::{MemoryPlan, Program};
 use pte_transform::optimize::minimize::{MethodMemory, MinimizeOptions, minimize};
@@ -21,8 +21,8 @@ impl PlanMemory for SourcePlanner<'_> {
     }
 
     fn methods(&self, program: &Program) -> MethodPlanner {
-        let shared = SharedState::plan(program, &MethodOperators::of_program(program)).ok();
-        Box::new(move |method, plan, operators| layout::memory::plan(method, plan, operators, shared.as_ref()?).ok())
+        let shared = SharedState::plan(program, &Method::of_program(program)).ok();
+        Box::new(move |index, method| layout::memory::plan(index, method, shared.as_ref()?).ok())
     }
 
     fn unreadable(&self, error: &std::io::Error) -> Error {

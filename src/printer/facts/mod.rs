@@ -22,6 +22,7 @@ use super::hints::Hints;
 use super::stats::PrintStats;
 use pte_analysis::inference;
 use pte_analysis::lifetimes::Execution;
+use pte_analysis::method::Method;
 use pte_analysis::planning::MethodValues;
 use pte_model::program::pools::{PoolContent, PoolRange};
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
@@ -99,7 +100,8 @@ impl<'p> MethodFacts<'p> {
     /// Returns `true` if tensors share bytes of planned memory while they are alive, other than views with their base:
     /// offsets express that.
     pub fn shares_memory(&self) -> bool {
-        let Execution { times, is_alias, .. } = Execution::new(self.plan, &self.calls.resolved, &self.values().memory);
+        let method = Method::of(self.plan, &self.calls.resolved);
+        let Execution { times, is_alias, .. } = method.execution(&self.values().memory);
         let values = self.plan.values().iter().enumerate().filter(|(value, _)| !is_alias[*value]);
         let placed = values.filter_map(|(value, tensor)| Some((times[value]?, PoolRange::of(tensor)?)));
         let mut placed: Vec<((u32, u32), PoolRange)> = placed.collect();

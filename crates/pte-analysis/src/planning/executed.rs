@@ -3,20 +3,21 @@
 
 use super::Lifetimes;
 use super::regions::Regions;
-use crate::aliases::{AliasKind, aliases};
+use crate::aliases::AliasKind;
 use crate::lifetimes::{Execution, Spans};
-use crate::operators::{AccessKind, MethodOperators};
-use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData};
+use crate::method::Method;
+use crate::operators::AccessKind;
+use pte_model::program::{Memory, Tensor, TensorData};
 
 /// Computes the lifetimes of the values of a method with these memory requests. A tensor that only moves set becomes a
 /// view in `requested`: its own memory is never used.
-pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &mut [Memory]) -> Lifetimes {
-    for (target, source) in moved(plan, operators, requested) {
+pub fn lifetimes(method: &Method<'_>, requested: &mut [Memory]) -> Lifetimes {
+    for (target, source) in moved(method, requested) {
         requested[target] = Memory::View { base: source as u32 };
     }
-    let end = plan.instructions().count() as u32 + 1;
-    let Execution { times, .. } = Execution::new(plan, operators, requested);
-    let mut spans = Spans { clock: Regions::none(plan), list: times };
+    let end = method.plan.instructions().count() as u32 + 1;
+    let Execution { times, .. } = method.execution(requested);
+    let mut spans = Spans { clock: Regions::none(method.plan), list: times };
     for (value, memory) in requested.iter().enumerate() {
         // Also state that this method overwrites: others may read it.
         if let Memory::Auto { persistent: true, .. } = memory {
@@ -29,14 +30,15 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
 
 /// Returns the tensors to be planned that nothing but moves sets, each with the planned source of its first move that
 /// has room for it.
-fn moved(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(usize, usize)> {
+fn moved(method: &Method<'_>, requested: &[Memory]) -> Vec<(usize, usize)> {
+    let plan = method.plan;
     let count = plan.values().len();
     // By value: it is an input, or something other than a move may write it.
     let mut is_set = plan.is_input();
     // By value: its items are set, too. Many calls can have the same long list.
     let mut has_set_items = vec![false; count];
     for instruction in plan.instructions() {
-        for usage in operators.uses(instruction) {
+        for usage in method.operators.uses(instruction) {
             let is_move = instruction.args().is_empty() && usage.kind == AccessKind::Alias;
             let is_written = usage.kind.may_write() && usage.kind != AccessKind::Release && !is_move;
             let Some(is_done) = usage.value.item_mut(&mut has_set_items).filter(|is_done| is_written && !**is_done)
@@ -68,7 +70,7 @@ fn moved(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]
         }
     }
     let mut found = Vec::new();
-    for alias in aliases(plan, operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
+    for alias in method.aliases().iter().filter(|alias| alias.kind == AliasKind::Move) {
         let (target, source) = (alias.result, base_of(requested, alias.base));
         let is_candidate = !is_set[target] && is_automatic(target) && !is_view[target] && !is_base[target];
         if is_candidate

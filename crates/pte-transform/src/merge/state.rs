@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use pte_analysis::lifetimes::Execution;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
 use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
 use pte_model::program::{Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
@@ -20,12 +20,11 @@ const SHARED_POOL: u32 = 2;
 /// Returns, by method, what its values are while it is executed: the tensors that keep their content, and those that
 /// are used.
 fn executions(program: &Program) -> Vec<Execution> {
-    let of = |(plan, operators): (&ExecutionPlan, &MethodOperators)| {
+    let of = |method: &Method<'_>| {
         let memory = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
-        let requested: Vec<Memory> = plan.values().iter().map(memory).collect();
-        Execution::new(plan, operators, &requested)
+        method.execution(&method.values().iter().map(memory).collect::<Vec<Memory>>())
     };
-    program.plans().iter().zip(&MethodOperators::of_program(program)).map(of).collect()
+    Method::of_program(program).iter().map(of).collect()
 }
 
 /// Returns the tensors in pools other than 1, which methods of an input may share: pool and whether it may be

@@ -1,7 +1,8 @@
 //! Planned memory that is alive at the same time, without a plan.
 
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
-use pte_analysis::planning::{executed, value_requests};
+use pte_analysis::planning::executed;
 use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
 use pte_model::program::{ExecutionPlan, Memory};
 
@@ -19,12 +20,12 @@ pub struct AliveMemory {
 
 impl AliveMemory {
     /// Computes the lifetimes of a method.
-    pub fn of(plan: &ExecutionPlan, operators: &MethodOperators) -> AliveMemory {
-        let mut requested = value_requests(plan, operators);
-        let lifetimes = executed::lifetimes(plan, operators, &mut requested);
+    pub fn of(method: &Method<'_>) -> AliveMemory {
+        let mut requested = method.requests().to_vec();
+        let lifetimes = executed::lifetimes(method, &mut requested);
         let size = |(value, memory): (usize, &Memory)| match memory {
             Memory::Auto { .. } | Memory::At { .. } => {
-                let bytes = plan.values()[value].as_tensor().and_then(|tensor| tensor.nbytes()).unwrap_or(0);
+                let bytes = method.values()[value].as_tensor().and_then(|tensor| tensor.nbytes()).unwrap_or(0);
                 bytes.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX)
             }
             Memory::None | Memory::View { .. } => 0,
@@ -62,5 +63,5 @@ impl AliveMemory {
 /// the exporter's alignment, in all pools together: no plan of one pool can need less.
 pub fn peak(plan: &ExecutionPlan, operators: &MethodOperators) -> u64 {
     let end = plan.instructions().count() as u32 + 1;
-    AliveMemory::of(plan, operators).by_time(end).into_iter().max().unwrap_or(0)
+    AliveMemory::of(&Method::of(plan, operators)).by_time(end).into_iter().max().unwrap_or(0)
 }

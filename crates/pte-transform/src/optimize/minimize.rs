@@ -8,6 +8,7 @@ use super::order::{Reordering, reorder};
 use super::planner::PlanMemory;
 use super::reuse::{ReusedTensor, reuse};
 use super::state::release_state;
+use pte_analysis::method::Method;
 use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, MemoryPlanner, Program};
@@ -72,8 +73,7 @@ pub fn minimize(
     let mut reports = Vec::with_capacity(operators.len());
     for (method, (plan, operators)) in program.plans_mut().iter_mut().zip(&operators).enumerate() {
         let name = plan.name.clone().unwrap_or_default();
-        let planned = |plan: &ExecutionPlan| planned(method, plan, operators);
-        let (None, Some(before)) = (kept_plan(plan), planned(plan)) else {
+        let (None, Some(before)) = (kept_plan(plan), planned(method, &Method::of(plan, operators))) else {
             let kept = kept_plan(plan).or_else(|| Some("the memory cannot be planned".to_owned()));
             reports.push((MethodMemory { name, kept, ..MethodMemory::default() }, Reordering::default()));
             continue;
@@ -82,10 +82,11 @@ pub fn minimize(
         // What overwrites results of branches is replaced by what does not, also if that needs more memory: the
         // exporter's algorithms do that, the minimal planner does not (docs/format.md, "Submodules").
         let size = |plan: &ExecutionPlan| {
+            let analysed = Method::of(plan, operators);
             let is_sound = |planned: &MemoryPlan| {
-                plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(plan, operators, &planned.places)
+                plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(&analysed, &planned.places)
             };
-            planned(plan).filter(is_sound).map(|planned| planned.total())
+            planned(method, &analysed).filter(is_sound).map(|planned| planned.total())
         };
         let least = size(plan).unwrap_or(u64::MAX);
         let mut best = best_candidate(plan, operators, options, least, &size);

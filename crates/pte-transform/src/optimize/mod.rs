@@ -27,8 +27,8 @@ use crate::remap::Remap;
 use fold::{FoldOptions, Folded};
 use minimize::{MethodMemory, MinimizeOptions, kept_plan};
 use order::Reordering;
+use pte_analysis::method::Method;
 use pte_analysis::moved::overwrites_moves;
-use pte_analysis::operators::MethodOperators;
 use pte_model::diagnostics::counted;
 use pte_model::program::{MemoryPlan, MemoryPlanner, Program};
 use simplify::Edited;
@@ -255,12 +255,9 @@ impl<P: PlanMemory> Search<'_, P> {
     /// read later, as plans of the exporter may do.
     fn planned(&self, program: &Program) -> Result<(Vec<u64>, Vec<bool>), P::Error> {
         let planned = self.planner.plan(program)?;
-        let operators = MethodOperators::of_program(program);
-        let methods = program.plans().iter().zip(&operators).zip(&planned);
-        let overwrites = |((plan, operators), planned): ((_, &MethodOperators), &MemoryPlan)| {
-            overwrites_moves(plan, operators, &planned.places)
-        };
-        Ok((planned.iter().map(MemoryPlan::total).collect(), methods.map(overwrites).collect()))
+        let methods = Method::of_program(program);
+        let overwrites = methods.iter().zip(&planned).map(|(method, plan)| overwrites_moves(method, &plan.places));
+        Ok((planned.iter().map(MemoryPlan::total).collect(), overwrites.collect()))
     }
 
     /// Returns the planned memory of each method in bytes, or that of the minimal planner if it is less.

@@ -9,6 +9,7 @@ mod schedule;
 
 use super::alive::{self, AliveMemory};
 use blocks::StraightCode;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Memory};
 
@@ -38,7 +39,7 @@ impl Reordering {
 /// Reorders the instructions of a method. A method with explicit offsets stays as it is, and so does one without a
 /// better order. Stack traces move with their instructions.
 pub fn reorder(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Reordering {
-    let alive = AliveMemory::of(plan, operators);
+    let alive = AliveMemory::of(&Method::of(plan, operators));
     let count = plan.instructions().count();
     let before = alive.by_time(count as u32 + 1).into_iter().max().unwrap_or(0);
     let same = Reordering { order: Vec::new(), before, after: before };

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use pte_analysis::operators::MethodOperators;
-use pte_model::program::{ExecutionPlan, MemoryPlan, Program};
+use pte_analysis::method::Method;
+use pte_model::program::{MemoryPlan, Program};
 
 /// Planner of methods, by index.
-pub type MethodPlanner = Box<dyn Fn(usize, &ExecutionPlan, &MethodOperators) -> Option<MemoryPlan>>;
+pub type MethodPlanner = Box<dyn Fn(usize, &Method<'_>) -> Option<MemoryPlan>>;
 
 /// Planner of memory.
 pub trait PlanMemory {

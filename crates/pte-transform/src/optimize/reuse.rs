@@ -25,12 +25,12 @@ pub struct ReusedTensor {
 /// Makes results of a method views of arguments, where that is safe. Only tensors whose memory is planned change: no
 /// inputs, state or constants, and no tensors with an explicit location.
 pub fn reuse(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Vec<ReusedTensor> {
-    let method = Method::with_operators(plan, operators.clone());
+    let method = Method::of(plan, operators);
     let accesses = method.accesses();
     if accesses.is_truncated {
         return Vec::new();
     }
-    let (joined, alive) = (vec![None; plan.values().len()], AliveMemory::of(plan, operators));
+    let (joined, alive) = (vec![None; plan.values().len()], AliveMemory::of(&method));
     let mut finder = Finder { plan, is_input: plan.is_input(), is_replaced: method.replaced().to_vec(), alive, joined };
     let mut reused = Vec::new();
     for (step, instruction) in (0..).zip(plan.instructions()) {
