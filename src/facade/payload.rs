@@ -17,6 +17,7 @@ use pte_model::format::Format;
 use pte_model::program::{Instruction, Program};
 use pte_model::reader;
 use pte_payload::description::Description;
+use pte_xnnpack::payload::XnnpackPayload;
 
 /// Payload of a delegate.
 ///
@@ -215,11 +216,23 @@ impl Payload {
     /// # Errors
     /// The data cannot be read. A malformed payload is not an error; the description has the defect.
     pub fn describe(&self) -> Result<Description, Error> {
+        self.described(&self.opened())
+    }
+
+    fn described(&self, opened: &pte_payload::Payload) -> Result<Description, Error> {
         if self.overlaps {
             // Payloads that share bytes could otherwise be described once per delegate.
             return Ok(Description::unreadable(self.format, self.data.len(), "it overlaps other payloads"));
         }
-        pte_xnnpack::FORMATS.describe(&self.backend, &self.data).map_err(|error| self.error(&error))
+        opened.describe().map_err(|error| self.error(&error))
+    }
+
+    /// Returns the payload, of which nothing is read yet.
+    fn opened(&self) -> pte_payload::Payload {
+        let is_graph = self.format == Some(pte_xnnpack::NAME);
+        let backend = if is_graph { pte_xnnpack::BACKEND } else { &self.backend };
+        let formats = pte_xnnpack::FORMATS;
+        pte_payload::Payload::new(formats, formats.of_backend(backend), self.data.clone(), self.overlaps)
     }
 
     /// Returns the payload with its description. If `is_shared` is true, a payload with the same data as an earlier one
@@ -251,17 +264,18 @@ impl Payload {
     }
 
     fn contents(&self, indent: &str, options: &PrintOptions) -> Result<String, Error> {
-        let description = self.describe()?;
+        let opened = self.opened();
+        let description = self.described(&opened)?;
         let mut out = String::new();
         printer::payload::facts(&description.all(), indent, &mut out);
-        let is_graph = self.format == Some(pte_xnnpack::NAME) && !self.overlaps;
-        if is_graph && self.is_text && self.data.len() > MAX_INLINE {
+        let graph = XnnpackPayload::of(&opened);
+        if graph.is_some() && self.is_text && self.data.len() > MAX_INLINE {
             let size = counted(self.data.len(), "byte");
             out += &format!("{indent}# The graph of a payload of {size} is printed for a .pte only.\n");
-        } else if is_graph {
+        } else if let Some(graph) = graph {
             let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
             let options = PrintOptions { large_data, ..options.clone() };
-            let printed = printer::payload::graph(&self.data, &self.delegate, &options, indent, &mut out);
+            let printed = printer::payload::graph(graph, &self.delegate, &options, indent, &mut out);
             printed.map_err(|error| self.error(&error))?;
         }
         Ok(out)

@@ -16,7 +16,7 @@ use crate::ir::document::{
 };
 use crate::ir::shape::graph;
 use crate::ir::write;
-use pte_model::data::{Blob, BlobId};
+use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::{Program, Tensor};
 use pte_xnnpack::arguments::{self, GraphArgument};
@@ -25,6 +25,8 @@ use pte_xnnpack::draft::{
     scale_size,
 };
 use pte_xnnpack::model::{Container, FieldContent, NodeOperation};
+use pte_xnnpack::payload::XnnpackPayload;
+use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::schema::{DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
 use pte_xnnpack::{BACKEND, parameters};
 use pte_yaml::tree::NodeId;
@@ -47,23 +49,22 @@ pub struct NamedGraph {
 impl PayloadGraphs {
     /// Decodes the payloads of a program in a file of `len` bytes, and describes those of other formats.
     pub fn decode(program: &Program, len: u64) -> PayloadGraphs {
+        let decoded = Payloads::of(program, len);
         let mut payloads = HashMap::new();
-        let mut left = len;
-        for delegate in program.plans().iter().flat_map(|plan| plan.delegates()) {
-            let (payload, backend) = (program.blob(delegate.processed), delegate.id.as_deref().unwrap_or_default());
-            payloads.entry(delegate.processed).or_insert_with(|| {
-                // Overlapping payloads could otherwise be decoded once per delegate.
-                let rest = left.checked_sub(payload.len);
-                left = rest.unwrap_or(left);
-                let overlaps = "it overlaps other payloads";
-                match backend {
-                    BACKEND => {
-                        let graph = rest.ok_or_else(|| overlaps.to_owned()).and_then(|_| NamedGraph::of(payload));
-                        graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
-                    }
-                    // A payload of an unknown format has no comment.
-                    _ => Err(rest.and_then(|_| pte_xnnpack::FORMATS.summary(backend, payload)).unwrap_or_default()),
+        for (.., delegate) in program.delegates() {
+            let (Some(payload), backend) = (decoded.get(delegate), delegate.id.as_deref().unwrap_or_default()) else {
+                continue;
+            };
+            payloads.entry(delegate.processed).or_insert_with(|| match (backend, decoded.xnnpack(delegate)) {
+                (BACKEND, xnnpack) => {
+                    let graph = xnnpack.ok_or_else(|| "it overlaps other payloads".to_owned()).and_then(NamedGraph::of);
+                    graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
                 }
+                // A payload of an unknown format has no comment.
+                _ => Err(Some(payload)
+                    .filter(|payload| !payload.overlaps)
+                    .and_then(|payload| payload.summary())
+                    .unwrap_or_default()),
             });
         }
         PayloadGraphs { payloads }
@@ -202,13 +203,13 @@ impl NamedGraph {
     ///
     /// # Errors
     /// The part that YAML cannot express, as a clause.
-    pub fn of(payload: &Blob) -> Result<NamedGraph, String> {
-        let draft = Draft::read(payload)?;
-        match defect(&draft) {
+    pub fn of(payload: &XnnpackPayload) -> Result<NamedGraph, String> {
+        let draft = payload.draft()?;
+        match defect(draft) {
             Some(defect) => Err(defect),
             None => {
                 let arguments = arguments::of(&draft.complete());
-                Ok(NamedGraph { names: names(&draft), arguments, draft })
+                Ok(NamedGraph { names: names(draft), arguments, draft: draft.clone() })
             }
         }
     }

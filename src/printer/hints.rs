@@ -8,6 +8,7 @@ use super::numbering;
 use crate::assembly::Assembly;
 use crate::layout::memory;
 use crate::layout::shared::SharedState;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::attributes::TENSOR_ATTRIBUTES;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
@@ -84,7 +85,7 @@ impl MemoryHints {
                 return;
             }
             (plan.memory.planner, plan.memory.alignment) = (self.planner, self.alignment);
-            let planned = memory::plan(method, plan, operators, &SharedState::default());
+            let planned = memory::plan(method, &Method::of(plan, operators), &SharedState::default());
             if planned.is_ok_and(|planned| planned.is_stated_by(original)) {
                 return;
             }

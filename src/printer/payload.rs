@@ -10,9 +10,9 @@ use super::extracted::ExtractedFiles;
 use super::graph::NamedGraph;
 use super::options::PrintOptions;
 use crate::ir::yaml::{self, FlowMap};
-use pte_model::data::Blob;
 use pte_model::diagnostics::escaped;
 use pte_payload::description::Fact;
+use pte_xnnpack::payload::XnnpackPayload;
 
 /// Largest number of characters of a line with a list or a map.
 const WIDTH: usize = 110;
@@ -67,7 +67,13 @@ fn flow(fact: &Fact, out: &mut String) {
 ///
 /// # Errors
 /// Data that cannot be read.
-pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, out: &mut String) -> io::Result<()> {
+pub fn graph(
+    payload: &XnnpackPayload,
+    name: &str,
+    options: &PrintOptions,
+    indent: &str,
+    out: &mut String,
+) -> io::Result<()> {
     match NamedGraph::of(payload) {
         Ok(graph) => {
             let extracted = RefCell::new(ExtractedFiles::default());
@@ -78,7 +84,7 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
                 name,
                 0,
                 out,
-                &mut DataPrinter::new(options, payload.len(), &extracted),
+                &mut DataPrinter::new(options, payload.blob().len(), &extracted),
             )
         }
         Err(reason) => {
@@ -89,7 +95,7 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
 }
 
 /// Returns the names of the values of a graph, as [`graph`] prints them; none if it is not printed.
-pub fn value_names(payload: &Blob) -> Vec<String> {
+pub fn value_names(payload: &XnnpackPayload) -> Vec<String> {
     NamedGraph::of(payload).map_or_else(|_| Vec::new(), NamedGraph::into_names)
 }
 

@@ -26,11 +26,11 @@ mod inference;
 mod kernels;
 mod operators;
 mod path;
+mod payloads;
 mod releases;
 pub mod rules;
 pub mod semantics;
 pub mod target;
-mod xnnpack;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -61,6 +61,7 @@ use pte_model::reader::program::{ProgramContents, Ranges, References, read_head}
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
 use pte_releases::Release;
+use pte_xnnpack::payloads::Payloads;
 
 pte_model::options! {
     /// Options of [`file()`] and of the other checks.
@@ -336,12 +337,15 @@ fn program_at(
         let locate = path::locator(bytes, prefix, start, &program);
         let mut others = findings.empty();
         let check_others = || {
+            let payloads = Payloads::of(&program, len);
             releases::check(&program, &mut others, &locate);
             match &options.runtime {
-                Some(release) => Requirements::of(&program).compare(release, &mut others, &locate),
+                Some(release) => {
+                    Requirements::with_payloads(&program, &payloads).compare(release, &mut others, &locate)
+                }
                 None => releases::check_calls(&program, &mut others, &locate),
             }
-            xnnpack::check(&program, len, external, &mut others, &locate);
+            payloads::check(&program, &payloads, len, external, &mut others, &locate);
         };
         workers::both(is_large, check_others, || {
             semantics::check(&program, &options.operators, &options.reported, &mut findings, &locate);

@@ -45,8 +45,11 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
         return;
     }
     let blobs = [0, 1].map(|side: usize| views[side].side.program.blob(payloads[side]).clone());
-    let graphs = [0, 1].map(|side: usize| decoded(ids[side], &blobs[side], found));
-    if let [Some(l), Some(r)] = &graphs {
+    let graphs = [0, 1].map(|side: usize| {
+        let is_decoded = ids[side] == Some(pte_xnnpack::BACKEND) && found.may_decode(blobs[side].len());
+        is_decoded.then(|| views[side].side.payloads().graph(delegates[side])).flatten()
+    });
+    if let [Some(l), Some(r)] = graphs {
         let named = views.map(|view| view.side);
         let [left, right] = [(l, 0), (r, 1)]
             .map(|(graph, side): (&Graph, usize)| GraphSide::new(graph, named[side], format!("{}.graph", paths[side])));
@@ -57,13 +60,6 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
         DifferingPart::new(paths[side].clone(), text)
     });
     found.add_payload(blobs, parts);
-}
-
-/// Returns the graph of a payload of XNNPACK; `None` for other payloads, and for one that cannot be decoded.
-fn decoded(id: Option<&str>, payload: &pte_model::data::Blob, found: &mut Found) -> Option<Graph> {
-    (id == Some(pte_xnnpack::BACKEND) && found.may_decode(payload.len()))
-        .then(|| pte_xnnpack::decode::decode(payload).ok())
-        .flatten()
 }
 
 fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &mut Differences) {

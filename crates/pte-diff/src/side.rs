@@ -19,6 +19,7 @@ use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{ExecutionPlan, OperatorId, Program, TensorData, TensorLayout};
 use pte_model::reader;
 use pte_model::reader::program::{DataEntry, ProgramContents};
+use pte_xnnpack::payloads::Payloads;
 
 /// A key of a `.ptd` or of a `.safetensors`.
 pub struct ExternalEntry {
@@ -79,6 +80,7 @@ pub struct Side {
     method_paths: Vec<String>,
     /// Blobs of `named_data`, by key.
     keys: OnceCell<HashMap<String, BlobId>>,
+    payloads: OnceCell<Payloads>,
     /// By blob: hash of a few of its bytes.
     samples: OnceCell<Vec<u64>>,
 }
@@ -332,10 +334,13 @@ impl Side {
         if self.with.is_empty() {
             return HashSet::new();
         }
-        let graphs = pte_xnnpack::payloads(&self.program, self.size)
-            .filter_map(|(_, payload)| pte_xnnpack::decode::decode(payload).ok());
-        let keys = graphs.flat_map(|graph| pte_xnnpack::constants::keys(&graph).map(str::to_owned).collect::<Vec<_>>());
-        keys.filter(|key| self.named(key).is_none()).collect()
+        let keys = self.payloads().decoded(self.size).filter_map(|(_, payload)| payload.keys()).flatten();
+        keys.filter(|key| self.named(key).is_none()).map(str::to_owned).collect()
+    }
+
+    /// Returns the payloads of its delegates, each decoded once.
+    pub fn payloads(&self) -> &Payloads {
+        self.payloads.get_or_init(|| Payloads::of(&self.program, u64::MAX))
     }
 
     /// Returns the keys of the tensors whose data are in a `.ptd`.

@@ -12,13 +12,12 @@ pub use super::flow::Read;
 use super::flow::{Flow, Left, Step, ValueFacts};
 use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, StatisticsCache, TensorStatistics};
-use super::summary::{describe, payload_graphs};
+use super::summary::{Graphs, describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
 use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
-use pte_xnnpack::draft::{ConstantSource, Draft};
-use pte_xnnpack::schema::Datatype;
+use pte_payload::decoded::ConstantData;
 
 /// Version of the serialised form.
 const VERSION: u32 = 3;
@@ -206,15 +205,15 @@ impl ProgramGraph {
         statistics: Option<&mut StatisticsCache>,
     ) -> ProgramGraph {
         let program = subject.program;
-        let drafts = payload_graphs(program);
+        let graphs = payload_graphs(subject);
         let named = program.named_data.iter().flatten();
         let named = named.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
         let mut payloads = Vec::new();
         let mut numbers: HashMap<BlobId, usize> = HashMap::new();
         for delegate in program.plans().iter().flat_map(ExecutionPlan::delegates) {
-            if let Some(draft) = drafts.get(&delegate.processed) {
+            if let Some(graph) = graphs.get(&delegate.processed) {
                 numbers.entry(delegate.processed).or_insert_with(|| {
-                    payloads.push(PayloadGraph::new(draft, &named));
+                    payloads.push(PayloadGraph::new(graph, &named));
                     payloads.len() - 1
                 });
             }
@@ -226,7 +225,7 @@ impl ProgramGraph {
             methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets, &mut left));
         let mut graph = ProgramGraph { version: VERSION, methods: methods.collect(), payloads };
         if let Some(statistics) = statistics {
-            graph.add_statistics(program, &drafts, &numbers, statistics);
+            graph.add_statistics(program, &graphs, &numbers, statistics);
         }
         graph
     }
@@ -235,7 +234,7 @@ impl ProgramGraph {
     fn add_statistics(
         &mut self,
         program: &Program,
-        drafts: &HashMap<BlobId, Draft>,
+        decoded: &Graphs<'_>,
         numbers: &HashMap<BlobId, usize>,
         statistics: &mut StatisticsCache,
     ) {
@@ -255,20 +254,14 @@ impl ProgramGraph {
         // The limit is reached at the same place on every machine.
         payloads.sort_unstable_by_key(|(_, number)| **number);
         for (payload, number) in payloads {
-            let (Some(draft), Some(graph)) = (drafts.get(payload), self.payloads.get_mut(*number)) else { continue };
-            for (number, (found, value)) in draft.values.iter().zip(&mut graph.values).enumerate() {
-                let (Some(constant), Some(datatype)) = (&found.constant, Datatype::of(found.datatype)) else {
-                    continue;
+            let (Some(decoded), Some(graph)) = (decoded.get(payload), self.payloads.get_mut(*number)) else { continue };
+            for (number, (found, value)) in decoded.values.iter().zip(&mut graph.values).enumerate() {
+                let (Some(data), Some(elements)) = (&found.data, found.elements) else { continue };
+                let data = match data {
+                    ConstantData::Inside(blob) => Some((DataKey::Payload(payload.0, number), blob)),
+                    ConstantData::Named(key, _) => named.get(&**key).map(|id| (DataKey::Blob(id.0), program.blob(*id))),
                 };
-                // Bytes of two elements are not elements.
-                if datatype.bits < 8 {
-                    continue;
-                }
-                let data = match &constant.source {
-                    ConstantSource::Data(blob) => Some((DataKey::Payload(payload.0, number), blob)),
-                    ConstantSource::Key(key) => named.get(&**key).map(|id| (DataKey::Blob(id.0), program.blob(*id))),
-                };
-                value.statistics = data.and_then(|(key, blob)| statistics.of(key, blob, datatype.storage));
+                value.statistics = data.and_then(|(key, blob)| statistics.of(key, blob, elements));
             }
         }
     }

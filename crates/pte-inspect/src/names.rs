@@ -7,19 +7,17 @@ use super::Subject;
 use super::summary::payload_graphs;
 use crate::annotate::leaves::named_data_owner;
 use pte_model::program::element::{Element, Part};
-use pte_xnnpack::draft::Draft;
+use pte_payload::decoded::PayloadGraph;
 
 /// Returns, by value of a payload, the name of a constant: the first operation that reads it, and its role, such as
 /// `conv2d_43 filter`. `None` for values without data, and for those that no operation reads.
-pub fn constant_names(draft: &Draft) -> Vec<Option<String>> {
-    let mut names = vec![None; draft.values.len()];
-    for (position, node) in draft.nodes.iter().enumerate() {
-        for operand in node.operation.operands().filter(|operand| !operand.is_output) {
-            let Some(value) = node.position(operand.slot) else { continue };
-            let has_data = draft.values.get(value).is_some_and(|value| value.constant.is_some());
-            if let Some(name) = names.get_mut(value).filter(|name| has_data && name.is_none()) {
-                let role = operand.name.trim_end_matches("_id");
-                *name = Some(format!("{}_{position} {role}", node.operation.word()));
+pub fn constant_names(graph: &PayloadGraph) -> Vec<Option<String>> {
+    let mut names = vec![None; graph.values.len()];
+    for (position, node) in graph.nodes.iter().enumerate() {
+        for operand in node.operands.iter().filter(|operand| !operand.is_output) {
+            let has_data = graph.values.get(operand.value).is_some_and(|value| value.data.is_some());
+            if let Some(name) = names.get_mut(operand.value).filter(|name| has_data && name.is_none()) {
+                *name = Some(format!("{}_{position} {}", node.name, operand.role));
             }
         }
     }
@@ -40,10 +38,10 @@ pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, Strin
             names.insert(path, named);
         }
     }
-    let graphs = payload_graphs(program);
+    let graphs = payload_graphs(subject);
     let mut seen = BTreeSet::new();
     for (method, number, delegate) in program.delegates() {
-        let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+        let Some(graph) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
             continue;
         };
         let part = match graphs.len() {
@@ -51,10 +49,10 @@ pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, Strin
             _ => format!(", {}", subject.delegate_name(method, number)),
         };
         let payload = format!("{prefix}{}.payload", Element::Method(method, Part::Delegate(number)).path(program));
-        for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
+        for (value, (name, found)) in constant_names(graph).into_iter().zip(&graph.values).enumerate() {
             let Some(name) = name else { continue };
             let path = format!("{payload}.values[{value}]");
-            for (key, what) in found.keys() {
+            for (key, what) in &found.keys {
                 let owner = named_data_owner(key.as_bytes());
                 names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
             }

@@ -1,13 +1,13 @@
-//! The graph of a payload of XNNPACK as plain data: values, and operations in their order. Part of [`crate::graph`].
+//! The graph of a payload: values, and operations in their order. Part of [`crate::graph`].
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::names::constant_names;
 use super::statistics::TensorStatistics;
-use super::summary::value_type;
-use pte_xnnpack::draft::{ConstantSource, Draft};
+use pte_payload::decoded::{self, ConstantData, PayloadOperand};
 
 /// A decoded payload.
 #[derive(Debug, Clone, Serialize)]
@@ -43,7 +43,7 @@ pub struct PayloadValue {
 #[derive(Debug, Clone, Serialize)]
 pub struct PayloadNode {
     /// Name of the operation.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Values that it reads.
     pub reads: Vec<usize>,
     /// Values that it writes.
@@ -52,24 +52,23 @@ pub struct PayloadNode {
 
 impl PayloadGraph {
     /// Builds the graph of a payload. `named` has the sizes of the named data by key.
-    pub fn new(draft: &Draft, named: &HashMap<&str, u64>) -> PayloadGraph {
-        let values = draft.values.iter().map(|value| {
-            let bytes = value.constant.as_ref().map(|constant| match &constant.source {
-                ConstantSource::Data(blob) => blob.len(),
-                ConstantSource::Key(key) => named.get(&**key).copied().or(constant.size).unwrap_or(0),
+    pub fn new(graph: &decoded::PayloadGraph, named: &HashMap<&str, u64>) -> PayloadGraph {
+        let values = graph.values.iter().zip(constant_names(graph)).map(|(value, name)| {
+            let bytes = value.data.as_ref().map(|data| match data {
+                ConstantData::Inside(blob) => blob.len(),
+                ConstantData::Named(key, size) => named.get(&**key).copied().or(*size).unwrap_or(0),
             });
-            PayloadValue { name: None, kind: value_type(value), bytes, statistics: None }
+            PayloadValue { name, kind: value.kind.clone(), bytes, statistics: None }
         });
-        let names = constant_names(draft);
-        let values = values.zip(names).map(|(value, name)| PayloadValue { name, ..value });
-        let nodes = draft.nodes.iter().map(|node| {
-            let [reads, writes] = [false, true].map(|is_output| node.values(is_output).collect());
-            PayloadNode { name: node.operation.word(), reads, writes }
+        let nodes = graph.nodes.iter().map(|node| {
+            let of = |is_output: bool| node.operands.iter().filter(move |operand| operand.is_output == is_output);
+            let values = |is_output| of(is_output).map(|PayloadOperand { value, .. }| *value).collect();
+            PayloadNode { name: node.name.clone(), reads: values(false), writes: values(true) }
         });
         PayloadGraph {
             values: values.collect(),
-            inputs: draft.inputs.clone(),
-            outputs: draft.outputs.clone(),
+            inputs: graph.inputs.clone(),
+            outputs: graph.outputs.clone(),
             nodes: nodes.collect(),
         }
     }

@@ -15,10 +15,8 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
 use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
+use pte_payload::decoded::{ConstantData, PayloadGraph};
 use pte_payload::description::as_map;
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftValue};
-use pte_xnnpack::model::FieldContent;
-use pte_xnnpack::schema::Datatype;
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
 const MAX_COMPARED: u64 = 16 << 20;
@@ -224,7 +222,7 @@ impl ProgramSummary {
     pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramSummary> {
         let program = subject.program;
         let stored = Stored { subject, program };
-        let graphs = payload_graphs(program);
+        let graphs = payload_graphs(subject);
         let mut users = key_users(program, &graphs);
         let named = NamedSizes::new(program, &graphs);
         let mut methods = Vec::new();
@@ -273,7 +271,7 @@ impl MethodSummary {
         subject: &Subject<'_>,
         index: usize,
         plan: &ExecutionPlan,
-        graphs: &HashMap<BlobId, Draft>,
+        graphs: &Graphs<'_>,
         named: &NamedSizes<'_>,
     ) -> MethodSummary {
         let program = subject.program;
@@ -314,7 +312,7 @@ impl MethodSummary {
                 backend: delegate.id.clone().unwrap_or_default(),
                 bytes: program.blob(delegate.processed).len(),
                 calls,
-                interface: graphs.get(&delegate.processed).map(interface),
+                interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),
             });
         MethodSummary {
             name: name(plan),
@@ -373,32 +371,29 @@ fn outputs(plan: &ExecutionPlan) -> Vec<String> {
     outputs.map(describe).collect()
 }
 
-/// Decodes the XNNPACK payloads of a program, each once, up to a total size.
-pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
-    let payloads = pte_xnnpack::payloads(program, MAX_PAYLOADS);
-    payloads.filter_map(|(payload, blob)| Some((payload, Draft::read(blob).ok()?))).collect()
+/// Graphs of the payloads of a program.
+pub type Graphs<'g> = HashMap<BlobId, &'g PayloadGraph>;
+
+/// Returns the graphs of the payloads of a program, up to a total size.
+pub fn payload_graphs<'g>(subject: &'g Subject<'_>) -> Graphs<'g> {
+    subject.payloads.graphs(MAX_PAYLOADS)
 }
 
 /// Returns the first operation that reads the data of each key: `forward/delegates[0] nodes[3] convolution filter`.
-fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashMap<&'g str, String> {
+fn key_users<'g>(program: &Program, graphs: &Graphs<'g>) -> HashMap<&'g str, String> {
     let mut users: HashMap<&str, String> = HashMap::new();
     let mut seen = BTreeSet::new();
     for (method, number, delegate) in program.delegates() {
-        let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+        let Some(graph) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
             continue;
         };
-        for (position, node) in draft.nodes.iter().enumerate() {
-            for operand in node.operation.operands() {
-                let Some(value) = node.position(operand.slot).and_then(|value| draft.values.get(value)) else {
-                    continue;
-                };
-                for (key, what) in value.keys() {
+        for (position, node) in graph.nodes.iter().enumerate() {
+            for operand in &node.operands {
+                for (key, what) in graph.values.get(operand.value).into_iter().flat_map(|value| &value.keys) {
                     users.entry(key).or_insert_with(|| {
-                        let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
-                        format!(
-                            "{}/delegates[{number}] nodes[{position}] {word} {operand}{what}",
-                            name(&program.plans()[method])
-                        )
+                        let method = name(&program.plans()[method]);
+                        let (word, role) = (&node.name, operand.role);
+                        format!("{method}/delegates[{number}] nodes[{position}] {word} {role}{what}")
                     });
                 }
             }
@@ -416,11 +411,13 @@ struct NamedSizes<'g> {
 }
 
 impl<'g> NamedSizes<'g> {
-    fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
+    fn new(program: &'g Program, graphs: &Graphs<'g>) -> NamedSizes<'g> {
         let entries = program.named_data.iter().flatten();
         let sizes = entries.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
-        let keys = |draft: &'g Draft| draft.values.iter().flat_map(DraftValue::keys).map(|(key, _)| key).collect();
-        NamedSizes { sizes, keys: graphs.iter().map(|(payload, draft)| (*payload, keys(draft))).collect() }
+        let keys = |graph: &'g PayloadGraph| {
+            graph.values.iter().flat_map(|value| &value.keys).map(|(key, _)| &**key).collect()
+        };
+        NamedSizes { sizes, keys: graphs.iter().map(|(payload, graph)| (*payload, keys(graph))).collect() }
     }
 
     fn sum<'k>(&self, keys: impl Iterator<Item = &'k &'g str>) -> u64
@@ -445,35 +442,21 @@ impl<'g> NamedSizes<'g> {
 }
 
 /// Returns the types of the inputs and outputs of a graph.
-fn interface(draft: &Draft) -> DelegateInterface {
-    let describe = |value: &usize| draft.values.get(*value).map_or_else(String::new, value_type);
+fn interface(graph: &PayloadGraph) -> DelegateInterface {
+    let describe = |value: &usize| graph.values.get(*value).map_or_else(String::new, |value| value.kind.clone());
     DelegateInterface {
-        inputs: draft.inputs.iter().map(describe).collect(),
-        outputs: draft.outputs.iter().map(describe).collect(),
+        inputs: graph.inputs.iter().map(describe).collect(),
+        outputs: graph.outputs.iter().map(describe).collect(),
     }
 }
 
-/// Returns type, sizes and quantization of a value of a graph.
-pub fn value_type(value: &DraftValue) -> String {
-    let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
-    let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
-    let quantization = match value.quantization.as_ref().map(|quantization| &quantization.params.fields[..]) {
-        Some([FieldContent::Float(scale), FieldContent::Int(zero_point)]) => {
-            format!(" scale {scale} zero_point {zero_point}")
-        }
-        Some(_) => " quantized".to_owned(),
-        None => String::new(),
-    };
-    format!("{name} [{}]{quantization}", sizes.join(", "))
-}
-
 /// Returns the keys of tensors in a `.ptd`, and those of constants of XNNPACK graphs that the program does not have.
-fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<String> {
+fn required_keys(program: &Program, graphs: &Graphs<'_>) -> Vec<String> {
     let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
     let mut keys: BTreeSet<String> = tensors.filter_map(|(_, tensor)| tensor.name().map(str::to_owned)).collect();
     let own: BTreeSet<&str> = program.named_data.iter().flatten().map(|entry| entry.key.as_str()).collect();
-    for value in graphs.values().flat_map(|draft| &draft.values) {
-        if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)
+    for value in graphs.values().flat_map(|graph| &graph.values) {
+        if let Some(ConstantData::Named(key, _)) = &value.data
             && !own.contains(key.as_str())
         {
             keys.insert(key.clone());

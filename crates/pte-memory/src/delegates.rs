@@ -58,7 +58,10 @@ pub(crate) fn footprints<'p>(
         let is_over = known.len() >= MAX_PAYLOADS;
         let memory = known.entry((backend, payload)).or_insert_with(|| match is_over {
             true => Err(format!("only the first {MAX_PAYLOADS} payloads of a program are counted")),
-            false => pte_xnnpack::FORMATS.memory_of(backend, subject.program.blob(payload), processor),
+            false => match subject.payloads.get(&delegates[index]) {
+                Some(payload) => payload.memory(backend, processor),
+                None => Err(format!("the memory of the backend {} is not known", backend.escape_debug())),
+            },
         });
         DelegateFootprint {
             name: subject.delegate_name(method, index),

@@ -9,6 +9,7 @@ use pte_analysis::planning::MethodValues;
 use pte_model::diagnostics::text::named_path;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{Memory, MemoryPlan, Program, Tensor, TensorShapeDynamism};
+use pte_xnnpack::payloads::Payloads;
 
 /// A program as its file stores it, with explicit offsets.
 pub struct Subject<'p> {
@@ -22,6 +23,8 @@ pub struct Subject<'p> {
     pub delegates: Vec<Vec<String>>,
     /// What the instructions of each method do.
     pub methods: Vec<Method<'p>>,
+    /// Payloads of the delegates, each decoded once.
+    pub payloads: Payloads,
     /// By method, the lifetimes of the values, the views and the state.
     pub executions: Vec<Execution>,
 }
@@ -38,7 +41,7 @@ impl<'p> Subject<'p> {
         let methods = Method::of_program(program);
         let execution = |(index, method): (usize, &Method<'_>)| method.execution(requested(index));
         let executions = methods.iter().enumerate().map(execution).collect();
-        Subject { program, memory, values, delegates, methods, executions }
+        Subject { program, memory, values, delegates, methods, payloads: Payloads::of(program, u64::MAX), executions }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The trait of payload formats, and lists of formats, which recognise payloads.
 
-use std::io;
+use std::{fmt, io};
 
+use super::decoded::DecodedPayload;
 use super::description::{DescribeError, Description, Facts};
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
@@ -37,6 +38,13 @@ pub trait PayloadFormat: Sync {
         let _ = (payload, processor);
         None
     }
+
+    /// Returns the payload as an object that decodes it once, of which nothing is read yet; `None` for a format that is
+    /// only described.
+    fn decoded(&self, payload: &Blob) -> Option<Box<dyn DecodedPayload>> {
+        let _ = payload;
+        None
+    }
 }
 
 /// Payload formats: lists of them, in the order in which they are tried.
@@ -59,6 +67,18 @@ const OTHER_BACKENDS: &[&str] = &[
     "VgfBackend",
 ];
 
+impl fmt::Debug for dyn PayloadFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Formats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
 impl Formats {
     /// Returns the formats.
     pub fn iter(&self) -> impl Iterator<Item = &'static dyn PayloadFormat> {
@@ -76,8 +96,16 @@ impl Formats {
     /// Returns the format of a payload by its first [`HEAD`] bytes (fewer if it is shorter), otherwise by its backend;
     /// `None` if it is unknown.
     pub fn recognise(&self, backend: &str, head: &[u8]) -> Option<&'static dyn PayloadFormat> {
-        let by_magic = self.iter().find(|format| format.has_magic(head));
-        by_magic.or_else(|| self.iter().find(|format| format.backends().contains(&backend)))
+        self.by_magic(head).or_else(|| self.of_backend(backend))
+    }
+
+    fn by_magic(&self, head: &[u8]) -> Option<&'static dyn PayloadFormat> {
+        self.iter().find(|format| format.has_magic(head))
+    }
+
+    /// Returns the format of the payloads of a backend.
+    pub fn of_backend(&self, backend: &str) -> Option<&'static dyn PayloadFormat> {
+        self.iter().find(|format| format.backends().contains(&backend))
     }
 
     /// Recognises the format of a payload. Only its first bytes are read.
@@ -85,56 +113,113 @@ impl Formats {
     /// # Errors
     /// The payload cannot be read.
     pub fn format_of(&self, backend: &str, payload: &Blob) -> io::Result<Option<&'static dyn PayloadFormat>> {
-        let head = payload.read_at(0, payload.len().min(HEAD as u64) as usize)?;
-        Ok(self.recognise(backend, &head))
+        Ok(self.recognise(backend, &head(payload)?))
     }
 
-    /// Returns a clause about a payload, `is of ...`; `None` without a known format, or if the payload cannot be read.
-    pub fn summary(&self, backend: &str, payload: &Blob) -> Option<String> {
-        let format = self.format_of(backend, payload).ok()??;
-        match format.describe(payload) {
-            Ok(facts) => {
-                Some(format!("is of the format {}", Description::new(format.name(), payload.len(), facts).summary()))
-            }
-            Err(DescribeError::Malformed(problem)) => {
-                Some(format!("is not of the format {}: {problem}", format.name()))
-            }
-            Err(DescribeError::Io(_)) => None,
-        }
-    }
-
-    /// Describes a payload of any format. A malformed payload, or one of an unknown format, has the facts of
-    /// [`generic`].
+    /// Describes a payload of any format, as [`Payload::describe`].
     ///
     /// # Errors
     /// The payload cannot be read.
-    pub fn describe(&self, backend: &str, payload: &Blob) -> io::Result<Description> {
-        let format = self.format_of(backend, payload)?;
-        let (name, problem) = match format.map(|format| (format.name(), format.describe(payload))) {
-            Some((name, Ok(facts))) => return Ok(Description::new(name, payload.len(), facts)),
+    pub fn describe(self, backend: &str, payload: &Blob) -> io::Result<Description> {
+        Payload::new(self, self.of_backend(backend), payload.clone(), false).describe()
+    }
+}
+
+fn head(payload: &Blob) -> io::Result<Vec<u8>> {
+    Ok(payload.read_at(0, payload.len().min(HEAD as u64) as usize)?)
+}
+
+/// A payload of a backend, which is decoded once.
+#[derive(Debug)]
+pub struct Payload {
+    /// The payload.
+    pub blob: Blob,
+    /// It exceeds the file together with other payloads, and is not read.
+    pub overlaps: bool,
+    formats: Formats,
+    own: Option<&'static dyn PayloadFormat>,
+    decoded: Option<Box<dyn DecodedPayload>>,
+}
+
+impl Payload {
+    /// Creates a payload, of which nothing is read yet. `own` is the format of its backend.
+    pub fn new(formats: Formats, own: Option<&'static dyn PayloadFormat>, blob: Blob, overlaps: bool) -> Payload {
+        let decoded = own.and_then(|format| format.decoded(&blob));
+        Payload { blob, overlaps, formats, own, decoded }
+    }
+
+    /// Returns the format: that of its first bytes, otherwise of its backend.
+    fn format(&self) -> io::Result<Option<&'static dyn PayloadFormat>> {
+        Ok(self.formats.by_magic(&head(&self.blob)?).or(self.own))
+    }
+
+    fn is_own(&self, format: &dyn PayloadFormat) -> bool {
+        self.own.is_some_and(|own| own.name() == format.name())
+    }
+
+    /// Returns `true` if the format of the backend is decoded, even if the payload overlaps others.
+    pub fn is_decoded(&self) -> bool {
+        self.decoded.is_some()
+    }
+
+    /// Returns what the format of the backend decodes; `None` for a payload that overlaps others.
+    pub fn decoded(&self) -> Option<&dyn DecodedPayload> {
+        self.decoded.as_deref().filter(|_| !self.overlaps)
+    }
+
+    /// Returns the name of the format, and the facts.
+    fn facts(&self) -> io::Result<Option<(&'static str, Result<Facts, DescribeError>)>> {
+        Ok(self.format()?.map(|format| match &self.decoded {
+            Some(decoded) if self.is_own(format) => (format.name(), decoded.describe()),
+            Some(_) | None => (format.name(), format.describe(&self.blob)),
+        }))
+    }
+
+    /// Returns a clause about the payload, `is of ...`; `None` without a known format, or if it cannot be read.
+    pub fn summary(&self) -> Option<String> {
+        match self.facts().ok()?? {
+            (name, Ok(facts)) => {
+                Some(format!("is of the format {}", Description::new(name, self.blob.len(), facts).summary()))
+            }
+            (name, Err(DescribeError::Malformed(problem))) => Some(format!("is not of the format {name}: {problem}")),
+            (_, Err(DescribeError::Io(_))) => None,
+        }
+    }
+
+    /// Describes the payload. A malformed payload, or one of an unknown format, has the facts of [`generic`].
+    ///
+    /// # Errors
+    /// The payload cannot be read.
+    pub fn describe(&self) -> io::Result<Description> {
+        let size = self.blob.len();
+        let (name, problem) = match self.facts()? {
+            Some((name, Ok(facts))) => return Ok(Description::new(name, size, facts)),
             Some((name, Err(DescribeError::Malformed(problem)))) => (Some(name), Some(problem)),
             Some((_, Err(DescribeError::Io(error)))) => return Err(error),
             None => (None, None),
         };
-        let facts = generic::describe(payload)?.into_list();
-        Ok(Description { format: name, size: payload.len(), facts, problem })
+        let facts = generic::describe(&self.blob)?.into_list();
+        Ok(Description { format: name, size, facts, problem })
     }
 
-    /// Returns the memory that a delegate with this payload takes.
+    /// Returns the memory that a delegate with the payload takes.
     ///
     /// # Errors
     /// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be
     /// read or is malformed.
-    pub fn memory_of(&self, backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
-        let format =
-            self.format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;
-        let Some(format) = format.filter(|format| format.backends().contains(&backend)) else {
+    pub fn memory(&self, backend: &str, processor: Processor) -> Result<DelegateMemory, String> {
+        let unreadable = |error: io::Error| format!("the payload cannot be read: {error}");
+        let Some(format) = self.format().map_err(unreadable)?.filter(|format| self.is_own(*format)) else {
             return Err(format!("the memory of the backend {} is not known", backend.escape_debug()));
         };
-        match format.memory(payload, processor) {
+        let memory = match &self.decoded {
+            Some(decoded) => decoded.memory(processor),
+            None => format.memory(&self.blob, processor),
+        };
+        match memory {
             Some(Ok(memory)) => Ok(memory),
             Some(Err(DescribeError::Malformed(problem))) => Err(problem),
-            Some(Err(DescribeError::Io(error))) => Err(format!("the payload cannot be read: {error}")),
+            Some(Err(DescribeError::Io(error))) => Err(unreadable(error)),
             None => Err(format!("the memory of the backend {backend} is not known")),
         }
     }

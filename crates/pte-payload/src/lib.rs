@@ -12,7 +12,9 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod arguments;
 pub mod coreml;
+pub mod decoded;
 pub mod description;
 pub mod ethos_u;
 pub mod format;
@@ -25,7 +27,7 @@ pub mod qnn;
 pub mod tosa;
 pub mod vulkan;
 
-pub use format::{Formats, HEAD, PayloadFormat};
+pub use format::{Formats, HEAD, Payload, PayloadFormat};
 
 /// The formats of this crate: all but XNNPACK's.
 pub const FORMATS: &[&dyn PayloadFormat] =

@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::named::{DelegateGraphs, DelegateKeys};
 use crate::pattern::Pattern;
 use pte_model::data::BlobId;
 use pte_model::diagnostics::{clipped, first_names};
 use pte_model::program::{
     EValue, ExternalData, ExtraTensorInfo, Memory, Program, Tensor, TensorData, TensorDataLocation,
 };
+use pte_xnnpack::payloads::{DelegateKeys, Payloads};
 
 /// A rule `FILE.ptd=PATTERN` that moves data to a `.ptd`. A `*` in the name of the file stands for what the first `*`
 /// of the pattern matches, and so on.
@@ -147,7 +147,7 @@ pub fn find(
         }
         known.push(shown);
     }
-    let delegates = if request.rest { DelegateGraphs::of(program).keys() } else { DelegateKeys::default() };
+    let delegates = if request.rest { Payloads::of_program(program).keys() } else { DelegateKeys::default() };
     for (number, entry) in program.named_data.iter().flatten().enumerate() {
         if let Some(tag) = tag(&[&entry.key], delegates.may_refer_to(&entry.key))? {
             moves.named_data.push((number, tag));

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 
 use super::externalize::{generated_key, no_match};
-use super::named::DelegateGraphs;
 use super::pattern::Pattern;
 use pte_model::data::Origin;
 use pte_model::data::{BlobId, BlobSource, dedup};
@@ -18,6 +17,7 @@ use pte_model::program::{
     ExternalData, ExtraTensorInfo, Memory, NamedData, Program, TensorData, TensorDataLocation, TensorLayout,
 };
 use pte_model::reader;
+use pte_xnnpack::payloads::Payloads;
 
 /// The data of a key of a `.ptd`.
 struct FileEntry {
@@ -84,7 +84,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], request: &InternalR
     check_patterns(program, &entries, request)?;
     let used = move_tensors(program, &entries, request)?;
     let mut done = Internalized::default();
-    let delegates = DelegateGraphs::of(program).keys();
+    let delegates = Payloads::of_program(program).keys();
     let is_moved = |key: &str| request.is_match(key) || (request.all && delegates.may_refer_to(key));
     move_own_named_data(program, &is_moved);
     for (key, entry) in entries {

@@ -18,7 +18,6 @@ pub mod internalize;
 pub mod keys;
 pub mod merge;
 pub mod metadata;
-pub mod named;
 pub mod optimize;
 pub mod pattern;
 pub mod payloads;

@@ -6,12 +6,12 @@ use std::io;
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 
-use crate::named::DelegateGraphs;
 use crate::weights::delegate_name;
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::{clipped, first_names, text::nearest};
 use pte_model::program::{NamedData, Program};
 use pte_xnnpack::model::{Container, Graph};
+use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::{constants, decode, encode};
 
 /// A payload with the data that it refers to by keys.
@@ -83,14 +83,15 @@ pub fn replace(
     new: NewPayload,
     given: &HashSet<String>,
 ) -> Result<PayloadChange, Vec<String>> {
-    let old = program.plans()[method].delegates()[index].processed;
+    let replaced = &program.plans()[method].delegates()[index];
+    let old = replaced.processed;
     let mut change = PayloadChange {
         payload: delegate_name(program, method, index),
         old_bytes: program.blob(old).len(),
         bytes: new.data.len(),
         ..PayloadChange::default()
     };
-    let old_keys = DelegateGraphs::of(program).graph(old).map(graph_keys).unwrap_or_default();
+    let old_keys = Payloads::of_program(program).graph(replaced).map(graph_keys).unwrap_or_default();
     let new_keys = decode::decode(&new.data).ok().map(|graph| graph_keys(&graph)).unwrap_or_default();
     let payload = program.add_blob(new.data);
     let delegate = |program: &mut Program, blob: BlobId| {
@@ -100,11 +101,11 @@ pub fn replace(
     };
     delegate(program, payload);
     // Of the delegates after the replacement.
-    let graphs = DelegateGraphs::of(program);
-    let users = graphs.keys();
+    let payloads = Payloads::of_program(program);
+    let users = payloads.keys();
     let is_opaque = |key: &str| !users.refer_to(key) && users.may_refer_to(key);
     let own: HashSet<&str> = new.named_data.iter().map(|(key, _)| key.as_str()).collect();
-    let others = other_keys(program, (method, index));
+    let others = other_keys(program, &payloads, (method, index));
     let mut problems = missing_keys(program, &new_keys, &own, given);
     let (mut at, mut list) = (None, Vec::new());
     for entry in program.named_data.take().unwrap_or_default() {
@@ -156,11 +157,10 @@ fn graph_keys(graph: &Graph) -> HashSet<String> {
 }
 
 /// Returns the keys that other delegates refer to.
-fn other_keys(program: &Program, delegate: (usize, usize)) -> HashSet<String> {
-    let graphs = DelegateGraphs::of(program);
+fn other_keys(program: &Program, payloads: &Payloads, delegate: (usize, usize)) -> HashSet<String> {
     let mut keys = HashSet::new();
     for (.., other) in program.delegates().filter(|(method, index, _)| (*method, *index) != delegate) {
-        keys.extend(graphs.graph(other.processed).into_iter().flat_map(graph_keys));
+        keys.extend(payloads.graph(other).into_iter().flat_map(graph_keys));
     }
     keys
 }

@@ -23,7 +23,7 @@ use pte_model::format::{Kind, TableSchema};
 use pte_payload::header::{ALIGNMENT, HEADER, Sections};
 
 /// Maximum size in bytes of a graph that is decoded. A graph without a header contains its constants.
-const MAX_GRAPH: u64 = 1 << 30;
+pub const MAX_GRAPH: u64 = 1 << 30;
 
 /// Maximum number of values, of operations, and of constants. Their tables may share bytes in the file, but each takes
 /// memory.
@@ -226,6 +226,22 @@ impl ReadGraph {
         ReadError { offset, ..error.clone() }.to_string()
     }
 
+    /// Checks that [`crate::encode`] writes everything that the payload has.
+    ///
+    /// # Errors
+    /// As [`decode`].
+    pub fn writable(&self, payload: &Blob) -> Result<()> {
+        if let Some(error) =
+            [&self.whole, &self.nodes, &self.values].into_iter().find_map(|found| found.unlike.as_ref())
+        {
+            return Err(self.text(error));
+        }
+        match self.sections.constants {
+            Some((data, len)) => check_constants(&self.graph, payload, data, len),
+            None => Ok(()),
+        }
+    }
+
     fn parts(&mut self, bytes: &[u8], buffer: &Buffer<'_>, root: &TableRef<'_, '_>, payload: &Blob) -> io::Result<()> {
         let identifier = self.graph.identifier;
         let values = || -> Read<_> {
@@ -323,14 +339,8 @@ impl ReadGraph {
 /// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write: the
 /// reason, with its position in the bytes of the payload if it has one.
 pub fn decode(payload: &Blob) -> Result<Graph> {
-    let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| error.to_string())?;
-    let unlike = [&mut read.whole, &mut read.nodes, &mut read.values].into_iter().find_map(|found| found.unlike.take());
-    if let Some(error) = unlike {
-        return Err(read.text(&error));
-    }
-    if let Some((data, len)) = read.sections.constants {
-        check_constants(&read.graph, payload, data, len)?;
-    }
+    let read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| error.to_string())?;
+    read.writable(payload)?;
     Ok(read.graph)
 }
 

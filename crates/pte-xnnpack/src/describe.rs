@@ -6,10 +6,9 @@ use std::borrow::Cow;
 use crate::decode::{PayloadError, Problems, ReadGraph};
 use crate::model::NodeOperation;
 use crate::schema::Datatype;
-use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::ReadError;
-use pte_payload::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, MAX_METADATA, Tally, UNKNOWN};
+use pte_payload::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN};
 
 /// Field with the operation of a node.
 const OPERATION: &str = "XNode.xnode_union_type";
@@ -17,18 +16,22 @@ const OPERATION: &str = "XNode.xnode_union_type";
 /// Field with the sizes of a value.
 const DIMS: &str = "XNNTensorValue.dims";
 
-/// Returns the facts of a payload.
-///
-/// # Errors
-/// As [`PayloadFormat::describe`](pte_payload::PayloadFormat::describe).
-pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
-    let read = ReadGraph::read(payload, MAX_METADATA).map_err(|error| match error {
+/// Returns the error of a payload that is not described.
+pub fn error(error: PayloadError) -> DescribeError {
+    match error {
         PayloadError::Io(error) => DescribeError::Io(error),
         PayloadError::Header(problem) | PayloadError::Identifier(problem) => DescribeError::Malformed(problem),
         PayloadError::Size(size, max) => {
             DescribeError::malformed(format!("a FlatBuffer of {}, expected at most {max}", counted(size, "byte")))
         }
-    })?;
+    }
+}
+
+/// Returns the facts of a payload.
+///
+/// # Errors
+/// As [`PayloadFormat::describe`](pte_payload::PayloadFormat::describe).
+pub fn describe(read: &ReadGraph) -> Result<Facts, DescribeError> {
     let of = |error: &ReadError| DescribeError::Malformed(read.text(error));
     let is_cut = |problems: &&Problems| {
         problems.is_cut || problems.malformed.as_ref().is_some_and(|(_, error)| error.field == OPERATION)

@@ -331,9 +331,16 @@ impl Draft {
     /// # Errors
     /// Description of what a draft does not express.
     pub fn read(payload: &Blob) -> Result<Draft, String> {
-        let graph = decode(payload)?;
-        let draft = Draft::of(&graph)?;
-        let encoded = encode(&graph).map_err(|error| error.to_string())?;
+        Draft::of_payload(&decode(payload)?, payload)
+    }
+
+    /// As [`Draft::read`], of the graph that is decoded from the payload.
+    ///
+    /// # Errors
+    /// Description of what a draft does not express.
+    pub fn of_payload(graph: &Graph, payload: &Blob) -> Result<Draft, String> {
+        let draft = Draft::of(graph)?;
+        let encoded = encode(graph).map_err(|error| error.to_string())?;
         // Constants after the graph are taken as they are, and so is what is between them: only zeros.
         let head = encoded.len().saturating_sub(graph.constants_len);
         let is_same = encoded.len() == payload.len() && payload.len() >= head && {

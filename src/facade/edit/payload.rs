@@ -17,6 +17,7 @@ use pte_transform::weights::delegate_name;
 use pte_transform::weights::payload as payload_weights;
 use pte_transform::weights::set::{SetRequest, WeightChanges};
 use pte_xnnpack::decode;
+use pte_xnnpack::payload::XnnpackPayload;
 
 /// Content of a payload that replaces another, for [`Resolved::replace_payload`].
 #[derive(Debug, Clone)]
@@ -227,14 +228,13 @@ impl Resolved {
             let message = format!("the layout of weights is known for XnnpackBackend only: `{name}` is of {backend}");
             return Err(unmet(message));
         }
-        let payload = self.program.blob(delegate.processed);
-        let graph =
-            decode::decode(payload).map_err(|error| unmet(format!("the payload `{name}` is malformed: {error}")))?;
+        let payload = XnnpackPayload::new(self.program.blob(delegate.processed).clone());
+        let graph = payload.graph().map_err(|error| unmet(format!("the payload `{name}` is malformed: {error}")))?;
         let (sources, like) = (read_source(from)?, Like::read(options)?);
-        let names = printer::payload::value_names(payload);
+        let names = printer::payload::value_names(&payload);
         let found = |layout: &TensorLayout, data: &Blob| like.find(layout, data);
         let request = SetRequest { map: &options.map, found: &found };
-        let done = payload_weights::set(&self.program, &graph, &names, sources, &request);
+        let done = payload_weights::set(&self.program, graph, &names, sources, &request);
         let (changes, new) = done.map_err(|error| Error::io(&self.label(), "", &error))?;
         Ok((changes, PayloadContent::WithData(new)))
     }

@@ -22,7 +22,7 @@ use pte_model::program::{
     DelegateId, EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 use pte_operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
-use pte_xnnpack::arguments;
+use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_yaml::tree::NodeId;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -259,18 +259,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             };
             let Literal::Word(word) = &given.value else { continue };
-            let types = argument.tensor_types();
             let role = if argument.is_input { "an input" } else { "an output" };
-            if !types.contains(&tensor.scalar_type) {
-                let types: Vec<String> = types.iter().map(ToString::to_string).collect();
-                let message = format!("`{word}` is {}, and {role} of the graph of `{name}`", tensor.scalar_type);
-                wrong.push((given.id, message, format!("expected {}", types.join(" or "))));
-            } else if !argument.takes_sizes_of(tensor, is_dynamic) {
-                let sizes = arguments::sizes_of(tensor);
-                let order = if arguments::is_reordered(tensor) { " in the order of memory" } else { "" };
-                let message = format!("`{word}` has sizes {sizes}, and is {role} of the graph of `{name}`");
-                wrong.push((given.id, message, format!("the graph has sizes {:?}{order}", argument.dims)));
-            }
+            let (message, label) = match argument.mismatch(tensor, is_dynamic) {
+                None => continue,
+                Some(ArgumentMismatch::Type) => {
+                    let types: Vec<String> = argument.tensor_types.iter().map(ToString::to_string).collect();
+                    let message = format!("`{word}` is {}, and {role} of the graph of `{name}`", tensor.scalar_type);
+                    (message, format!("expected {}", types.join(" or ")))
+                }
+                Some(ArgumentMismatch::Sizes) => {
+                    let sizes = arguments::sizes_of(tensor);
+                    let order = if arguments::is_reordered(tensor) { " in the order of memory" } else { "" };
+                    let message = format!("`{word}` has sizes {sizes}, and is {role} of the graph of `{name}`");
+                    (message, format!("the graph has sizes {:?}{order}", argument.dims))
+                }
+            };
+            wrong.push((given.id, message, label));
         }
         self.graph_arguments = graphs;
         wrong.into_iter().for_each(|(at, message, label)| self.error(Code::Contradiction, at, message, label));

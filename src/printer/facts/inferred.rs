@@ -8,7 +8,7 @@ use pte_analysis::inference::{self, Inference};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{DelegateId, ExecutionPlan, ValueId};
 use pte_operators::inference::{InferenceError, TensorMeta};
-use pte_xnnpack::arguments;
+use pte_payload::arguments::{self, GraphArgument};
 
 /// Returns the properties that assembling infers for each value that an instruction declares; `None` for other values.
 /// Changes the forms of calls that assembling would reject.
@@ -67,10 +67,8 @@ fn has_other_tensors(plan: &ExecutionPlan, payloads: &PayloadGraphs, id: Delegat
     let Some(Some(Ok(graph))) = plan.delegate(id).map(|delegate| payloads.of(delegate.processed)) else { return false };
     let tensor = |number: u32| plan.value(*args.get(number as usize)?)?.as_tensor();
     let is_dynamic = arguments::has_dynamic_input(&graph.arguments, tensor);
-    graph.arguments.len() <= args.len()
-        && graph.arguments.iter().any(|argument| {
-            tensor(argument.number).is_some_and(|tensor| {
-                !argument.tensor_types().contains(&tensor.scalar_type) || !argument.takes_sizes_of(tensor, is_dynamic)
-            })
-        })
+    let is_other = |argument: &GraphArgument| {
+        tensor(argument.number).is_some_and(|tensor| argument.mismatch(tensor, is_dynamic).is_some())
+    };
+    graph.arguments.len() <= args.len() && graph.arguments.iter().any(is_other)
 }

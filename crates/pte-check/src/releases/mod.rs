@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 
 use super::finding::{Findings, Location, Locator};
 use crate::RuleId::*;
-use payloads::Payloads;
+use payloads::PayloadParts;
 use pte_model::diagnostics::clipped;
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{EXTERNAL, newest, used};
 use pte_releases::{Answer, Release};
+use pte_xnnpack::payloads::Payloads;
 use report::{Report, expected, reported};
 
 /// Reports the newest feature of a program.
@@ -49,13 +50,17 @@ pub struct Requirements<'p> {
     program: &'p Program,
     /// Words of features in the tables, each with its name and the first element that has it.
     features: Vec<(String, String, Element)>,
-    payloads: Payloads,
+    payloads: PayloadParts,
 }
 
 impl<'p> Requirements<'p> {
     /// Collects them: reads all tensors, and decodes the payloads of XNNPACK.
     pub fn of(program: &'p Program) -> Requirements<'p> {
-        let payloads = Payloads::of(program);
+        Requirements::with_payloads(program, &Payloads::of(program, u64::MAX))
+    }
+
+    pub(super) fn with_payloads(program: &'p Program, payloads: &Payloads) -> Requirements<'p> {
+        let payloads = PayloadParts::of(program, payloads);
         let used = used(program).into_iter().map(|(feature, at)| (feature.key.to_owned(), feature.name.to_owned(), at));
         let types = types(program).map(|(name, at)| (format!("type.{name}"), format!("a tensor of {name}"), at));
         let external = payloads.external.map(|at| ("named_data.external", "constants of a payload in a .ptd", at));

@@ -1,54 +1,50 @@
 //! Parts of the graphs of XNNPACK delegates that a release does not accept (`V-3`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::report::{Report, expected};
 use crate::RuleId::*;
-use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
-use pte_model::program::{ExecutionPlan, Instruction, Program, Tensor};
+use pte_model::program::{ExecutionPlan, Program, Tensor};
 use pte_releases::Release;
-use pte_xnnpack::decode::decode;
 use pte_xnnpack::model::{Graph, GraphValue};
+use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
-use pte_xnnpack::{BACKEND, constants, parts};
+use pte_xnnpack::{constants, parts};
 
 /// The parts of all payloads of a program: each once, with the first place where it is.
-pub struct Payloads {
+#[derive(Default)]
+pub struct PayloadParts {
     parts: BTreeMap<String, Element>,
     /// First delegate with constants that the program does not have.
     pub external: Option<Element>,
 }
 
-impl Payloads {
-    /// Decodes the payloads of all XNNPACK delegates.
-    pub fn of(program: &Program) -> Payloads {
-        let mut payloads = Payloads { parts: BTreeMap::new(), external: None };
-        let named: BTreeSet<&str> = program.named_data.iter().flatten().map(|data| &*data.key).collect();
+impl PayloadParts {
+    /// Collects the parts. The rules `D-` report a payload that cannot be decoded.
+    pub fn of(program: &Program, payloads: &Payloads) -> PayloadParts {
+        let mut found = PayloadParts::default();
+        let named: HashSet<&str> = program.named_data.iter().flatten().map(|data| &*data.key).collect();
         // Delegates with the same payload have the same graph.
-        let mut graphs: BTreeMap<BlobId, Option<Graph>> = BTreeMap::new();
-        for (method, index, delegate) in program.delegates() {
-            if delegate.id.as_deref() != Some(BACKEND) {
-                continue;
-            }
-            let is_new = !graphs.contains_key(&delegate.processed);
-            // The rules D- report a payload that cannot be decoded.
-            let decoded = || decode(program.blob(delegate.processed)).ok();
-            let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
-            if is_new {
+        let mut seen = HashSet::new();
+        for (method, plan) in program.plans().iter().enumerate() {
+            let graphs: Vec<Option<&Graph>> =
+                plan.delegates().iter().map(|delegate| payloads.graph(delegate)).collect();
+            for (index, (delegate, graph)) in plan.delegates().iter().zip(&graphs).enumerate() {
+                let Some(graph) = graph.filter(|_| seen.insert(delegate.processed)) else { continue };
                 for (part, node) in parts::of(graph, delegate.inline == Some(true)) {
                     let at = node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node));
-                    payloads.add(&part, method, at);
+                    found.add(&part, method, at);
                 }
                 if constants::keys(graph).any(|key| !named.contains(key)) {
-                    payloads.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
+                    found.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
                 }
             }
-            payloads.add_arguments(method, index, &program.plans()[method], graph);
+            found.add_arguments(method, plan, &graphs);
         }
-        payloads
+        found
     }
 
     fn add(&mut self, part: &str, method: usize, at: Part) {
@@ -57,25 +53,33 @@ impl Payloads {
         }
     }
 
-    /// Adds the properties of the tensors that the calls of a delegate pass.
-    fn add_arguments(&mut self, method: usize, index: usize, plan: &ExecutionPlan, graph: &Graph) {
+    /// Adds the properties of the tensors that the calls of delegates pass, in the order of the delegates.
+    fn add_arguments(&mut self, method: usize, plan: &ExecutionPlan, graphs: &[Option<&Graph>]) {
         let is_output = |value: &&GraphValue| {
             let is_int32 = Datatype::of(value.datatype).is_some_and(|datatype| datatype.name == "int32");
             is_int32 && value.flags & EXTERNAL_OUTPUT != 0
         };
-        let integers: Vec<u32> = graph.values.iter().filter(is_output).map(|value| value.external_id).collect();
-        let is_call =
-            |call: &&Instruction| matches!(call.callee(), Some(Callee::Delegate(id)) if id.get() == Some(index));
-        let calls = plan.instructions().filter(is_call);
-        for call in calls {
+        let integers = |graph: &Graph| graph.values.iter().filter(is_output).map(|value| value.external_id).collect();
+        let integers: Vec<Option<HashSet<u32>>> = graphs.iter().map(|graph| graph.map(integers)).collect();
+        let (mut reordered, mut longs) = (None, None);
+        let first =
+            |found: &mut Option<usize>, index: usize| *found = Some(found.map_or(index, |first| first.min(index)));
+        for call in plan.instructions() {
+            let Some(Callee::Delegate(id)) = call.callee() else { continue };
+            let Some((index, Some(integers))) = id.within(graphs.len()).map(|index| (index, &integers[index])) else {
+                continue;
+            };
             let tensors = || (0..).zip(call.args()).filter_map(|(at, arg)| Some((at, plan.value(*arg)?.as_tensor()?)));
             let is_reordered = |tensor: &Tensor| tensor.dim_order.as_ref().is_some_and(|order| !order.is_contiguous());
             if tensors().any(|(_, tensor)| is_reordered(tensor)) {
-                self.add("payload.argument_channels_last", method, Part::Delegate(index));
+                first(&mut reordered, index);
             }
             if tensors().any(|(at, tensor)| tensor.scalar_type == ScalarType::LONG && integers.contains(&at)) {
-                self.add("payload.indices_as_longs", method, Part::Delegate(index));
+                first(&mut longs, index);
             }
+        }
+        for (part, found) in [("payload.argument_channels_last", reordered), ("payload.indices_as_longs", longs)] {
+            found.into_iter().for_each(|index| self.add(part, method, Part::Delegate(index)));
         }
     }
 

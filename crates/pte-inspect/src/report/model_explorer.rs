@@ -225,7 +225,7 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> ViewerGraph {
         let incoming = reads.iter().enumerate().filter_map(|(input, value)| edge(&sources, *value, input));
         nodes.push(ViewerNode {
             id: index.to_string(),
-            label: (*name).to_owned(),
+            label: name.to_string(),
             incoming_edges: Some(incoming.collect()),
             inputs_metadata: metadata(reads.iter().map(described)),
             outputs_metadata: metadata(writes.iter().map(described)),

@@ -1,5 +1,6 @@
 //! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -357,4 +358,25 @@ impl Blob {
         let len = (self.len / from_info.size).checked_mul(to_info.size)?;
         Some(Blob::new(len, BlobSource::Converted { data: Arc::new(self), from, to }))
     }
+}
+
+/// Returns an upper bound of the bytes of data that do not overlap.
+pub fn available<'b>(payloads: impl Iterator<Item = &'b Blob>) -> u64 {
+    let (mut ends, mut total) = (HashMap::new(), 0u64);
+    for payload in payloads {
+        match payload.source() {
+            BlobSource::File { path, offset } => {
+                let end: &mut u64 = ends.entry(path).or_default();
+                *end = (*end).max(offset.saturating_add(payload.len()));
+            }
+            BlobSource::Bytes(_)
+            | BlobSource::Repeat(_)
+            | BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. }
+            | BlobSource::Reordered { .. }
+            | BlobSource::Joined(_) => total = total.saturating_add(payload.len()),
+        }
+    }
+    ends.into_values().fold(total, u64::saturating_add)
 }

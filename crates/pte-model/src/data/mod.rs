@@ -13,5 +13,5 @@ pub mod random;
 mod reorder;
 pub mod workers;
 
-pub use blob::{Blob, BlobId, BlobSource};
+pub use blob::{Blob, BlobId, BlobSource, available};
 pub use origin::{Head, Origin, PlannedBytes};

@@ -6,7 +6,6 @@ use std::io;
 
 use super::problems::{Inexpressible, first_exporter};
 use super::target::Target;
-use crate::named::DelegateGraphs;
 use crate::remap::drop_blobs;
 use pte_model::data::{Blob, BlobId};
 use pte_model::format::DimOrder;
@@ -17,6 +16,7 @@ use pte_model::program::{EValue, NamedData, Program, ValueId};
 use pte_releases::{Answer, Release};
 use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization};
 use pte_xnnpack::model::{FieldContent, Graph};
+use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::schema::{QuantParams, per_channel_group_quant};
 use pte_xnnpack::{constants, encode, parts};
 
@@ -34,15 +34,15 @@ pub struct RewrittenPayloads {
 /// # Errors
 /// Data that cannot be read.
 pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<RewrittenPayloads> {
-    let graphs = DelegateGraphs::of(program);
+    let payloads = Payloads::of_program(program);
     let mut done = RewrittenPayloads::default();
     let mut new: HashMap<BlobId, BlobId> = HashMap::new();
     let mut used: HashSet<String> = HashSet::new();
-    let delegates =
-        program.delegates().map(|(method, index, delegate)| (method, index, delegate.processed, delegate.inline));
-    for (method, delegate, payload, inline) in delegates.collect::<Vec<_>>() {
-        let Some(graph) = graphs.graph(payload) else { continue };
-        let is_inline = inline == Some(true);
+    let delegates = program.delegates().filter_map(|(method, index, delegate)| {
+        let is_inline = delegate.inline == Some(true);
+        Some((method, index, delegate.processed, is_inline, payloads.graph(delegate)?))
+    });
+    for (method, delegate, payload, is_inline, graph) in delegates.collect::<Vec<_>>() {
         for (part, node) in parts::of(graph, is_inline) {
             let part_of = node.map_or(Part::Delegate(delegate), |node| Part::GraphNode(delegate, node));
             if !is_rewritten(&part, target) {
@@ -91,7 +91,7 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
 
 /// Removes the named data that only rewritten payloads referred to.
 fn remove_unused(program: &mut Program, used: &HashSet<String>, target: &Target<'_>) {
-    let keys = DelegateGraphs::of(program).keys();
+    let keys = Payloads::of_program(program).keys();
     let Some(list) = program.named_data.take() else { return };
     let stays = |entry: &NamedData| !used.contains(&entry.key) || keys.may_refer_to(&entry.key);
     let list: Vec<NamedData> = list.into_iter().filter(stays).collect();

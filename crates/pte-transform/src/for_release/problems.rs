@@ -1,12 +1,12 @@
 //! Parts of a program that a release cannot express.
 
 use super::target::{Target, exporter_of};
-use crate::named::DelegateGraphs;
 use pte_model::format::exporter::{Exporter, FlatTensorTables};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{NAMED_BESIDE_EXTERNAL, used};
 use pte_model::program::{Device, NamedData, Program};
 use pte_releases::{Answer, Release};
+use pte_xnnpack::payloads::Payloads;
 
 /// A part of a program that a release cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +104,7 @@ fn named_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressi
     let runtime = target.release;
     let first = first_exporter(|exporter| exporter.has_named_data);
     // Payloads whose constants cannot be moved inside are reported.
-    let keys = DelegateGraphs::of(program).keys();
+    let keys = Payloads::of_program(program).keys();
     let is_constant = |data: &NamedData| keys.refer_to(&data.key);
     let others = program.named_data.iter().flatten().enumerate().filter(|(_, data)| !is_constant(data));
     for (entry, _) in others {

@@ -138,7 +138,7 @@ fn payloads(program: &Program) -> io::Result<Vec<ManifestEntry>> {
     distinct.sort_unstable();
     distinct.dedup();
     // Payloads of a malformed file may overlap.
-    let mut left = crate::named::available(distinct.iter().map(|blob| program.blob(*blob))).saturating_mul(2);
+    let mut left = pte_model::data::available(distinct.iter().map(|blob| program.blob(*blob))).saturating_mul(2);
     for blob in &distinct {
         left = left.checked_sub(program.blob(*blob).len()).ok_or_else(|| io::Error::other("payloads overlap"))?;
     }

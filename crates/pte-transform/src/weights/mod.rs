@@ -15,13 +15,13 @@ use data_encoding::HEXLOWER;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::named::{DelegateGraphs, available};
-use pte_model::data::{Blob, BlobId, BlobSource, workers};
+use pte_model::data::{Blob, BlobId, BlobSource, available, workers};
 use pte_model::format::ScalarType;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::format::words::words;
 use pte_model::program::{Memory, Program, Tensor, TensorData, TensorLayout, nbytes};
 use pte_xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::payloads::Payloads;
 
 words! {
     /// Kind of a [`Weight`].
@@ -352,10 +352,10 @@ pub struct KeyUsers {
 impl KeyUsers {
     /// Decodes the graphs of a program.
     pub fn of(program: &Program) -> KeyUsers {
-        let graphs = DelegateGraphs::of(program);
+        let payloads = Payloads::of_program(program);
         let (mut users, mut layouts): (HashMap<String, Vec<String>>, _) = Default::default();
         for (method, index, delegate) in program.delegates() {
-            let Some(graph) = graphs.graph(delegate.processed) else { continue };
+            let Some(graph) = payloads.graph(delegate) else { continue };
             for constant in constants::of(graph) {
                 let Some(key) = constant.key else { continue };
                 if let ConstantContent::Plain { scalar_type, sizes, .. } = constant.content {

@@ -15,7 +15,6 @@ pub use super::changes::{
 use super::source::SourceTensor;
 use super::{KeyUsers, delegate_name, name_of};
 use crate::externalize::tensor_mut;
-use crate::named::DelegateGraphs;
 use crate::pattern::NameMap;
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::{clipped, text::nearest};
@@ -23,6 +22,7 @@ use pte_model::format::DimOrder;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::program::{Memory, Program, Tensor, TensorData, TensorLayout};
 use pte_xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::payloads::Payloads;
 
 /// A name of a constant in the source, other than its own: that of a tensor with its old bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,10 +207,10 @@ fn report_unsettable(subject: &SetSubject<'_>, known: &HashSet<&str>, changes: &
 
 /// Reports constants inside of payloads.
 fn report_payloads(program: &Program, changes: &mut WeightChanges) {
-    let graphs = DelegateGraphs::of(program);
+    let payloads = Payloads::of_program(program);
     for (method, index, delegate) in program.delegates() {
         let name = delegate_name(program, method, index);
-        let reason = match graphs.graph(delegate.processed) {
+        let reason = match payloads.graph(delegate) {
             Some(graph) => {
                 let inside = constants::of(graph).into_iter().filter(|constant| constant.key.is_none());
                 let (count, packed) = inside.fold((0, 0), |(count, packed), constant| match constant.content {

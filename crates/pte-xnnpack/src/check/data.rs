@@ -3,37 +3,15 @@
 
 use std::io;
 
-use super::{CheckedGraph, ConstantScales, GraphFinding, GraphPart, GraphRule, SCALE, is_scale};
+use super::{CheckedGraph, ConstantScales, SCALE, is_scale};
 use crate::decode::ReadGraph;
 use crate::model::{Constant, Graph};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
-
-/// Maximum number of bytes of scales to read, as a multiple of the size of the file. Constants may overlap.
-const MAX_READ_FACTOR: u64 = 8;
+use pte_payload::decoded::{KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget};
 
 /// Size in bytes of the parts in which scales are read.
 const PART: u64 = 1 << 16;
-
-/// Named data that a graph refers to.
-#[derive(Debug, Clone, Copy)]
-pub struct NamedData<'p> {
-    /// Size in bytes.
-    pub size: u64,
-    /// The data; `None` if they are not in a file.
-    pub data: Option<&'p Blob>,
-}
-
-/// Number of bytes of scales that may still be read in all payloads of a file.
-#[derive(Debug)]
-pub struct ScaleBudget(u64);
-
-impl ScaleBudget {
-    /// Creates the budget for a file of `len` bytes.
-    pub fn new(len: u64) -> ScaleBudget {
-        ScaleBudget(len.saturating_mul(MAX_READ_FACTOR))
-    }
-}
 
 impl CheckedGraph {
     /// Returns the first constant that is missing or too small, otherwise the first scales that XNNPACK refuses.
@@ -41,15 +19,15 @@ impl CheckedGraph {
     pub fn data_finding<'p>(
         &self,
         read: &ReadGraph,
-        named: &dyn Fn(&str) -> Option<NamedData<'p>>,
-        budget: &mut ScaleBudget,
-    ) -> Option<GraphFinding> {
+        named: &dyn Fn(&str) -> Option<KeyedData<'p>>,
+        budget: &mut ReadBudget,
+    ) -> Option<PayloadFinding> {
         let pairs = self.uses.iter().zip(&read.graph.constants);
         let constant = pairs.into_iter().find_map(|(used, constant)| {
             let found = defect(constant, used.needed, read, named)?;
-            let part = used.user.map_or(GraphPart::Whole, GraphPart::Value);
+            let part = used.user.map_or(PayloadPart::Whole, PayloadPart::Value);
             let expected = format!("at least {}", counted(used.needed, "byte"));
-            Some(GraphFinding { rule: GraphRule::Constants, part, found, expected })
+            Some(PayloadFinding { rule: PayloadRule::Constants, part, found, expected })
         });
         constant.or_else(|| self.scales.iter().find_map(|scales| scales_finding(scales, &read.graph, named, budget)))
     }
@@ -60,7 +38,7 @@ fn defect<'p>(
     constant: &Constant,
     needed: u64,
     read: &ReadGraph,
-    named: &dyn Fn(&str) -> Option<NamedData<'p>>,
+    named: &dyn Fn(&str) -> Option<KeyedData<'p>>,
 ) -> Option<String> {
     let Some(key) = &constant.key else {
         let size = counted(constant.size, "byte");
@@ -79,7 +57,7 @@ fn defect<'p>(
         return None;
     }
     match named(key) {
-        Some(NamedData { size, .. }) => (size < needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
+        Some(KeyedData { size, .. }) => (size < needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
         None => Some(format!("data `{key}`, neither in the program nor in a given .ptd")),
     }
 }
@@ -88,12 +66,12 @@ fn defect<'p>(
 fn scales_finding<'p>(
     scales: &ConstantScales,
     graph: &Graph,
-    named: &dyn Fn(&str) -> Option<NamedData<'p>>,
-    ScaleBudget(left): &mut ScaleBudget,
-) -> Option<GraphFinding> {
+    named: &dyn Fn(&str) -> Option<KeyedData<'p>>,
+    ReadBudget(left): &mut ReadBudget,
+) -> Option<PayloadFinding> {
     let finding = |found: String, expected: &str| {
-        let (rule, part) = (GraphRule::Quantization, GraphPart::Value(scales.value));
-        Some(GraphFinding { rule, part, found, expected: expected.to_owned() })
+        let (rule, part) = (PayloadRule::Quantization, PayloadPart::Value(scales.value));
+        Some(PayloadFinding { rule, part, found, expected: expected.to_owned() })
     };
     let Some(rest) = left.checked_sub(scales.count * scales.width) else {
         return finding("scales in constants that overlap too many others".to_owned(), "disjoint constants");

@@ -10,8 +10,6 @@ mod operations;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
 
-pub use data::{NamedData, ScaleBudget};
-
 use crate::arguments::{self, GraphArgument};
 use crate::decode::ReadGraph;
 use crate::draft::{count, nbytes};
@@ -28,7 +26,7 @@ use pte_model::diagnostics::counted;
 use pte_model::format::TableSchema;
 use pte_model::format::flatbuffer::read::ReadError;
 use pte_model::format::table::Union;
-use pte_model::program::element::Part;
+use pte_payload::decoded::{PayloadFinding, PayloadPart, PayloadRule, UnpackedConstant};
 
 /// Maximum size in bytes of a value that is not a constant.
 const MAX_VALUE: u64 = 1 << 32;
@@ -40,70 +38,6 @@ const MAX_EXTERNS: u64 = 4096;
 const GROUP: u64 = 32;
 
 type Result<T> = std::result::Result<T, Box<ReadError>>;
-
-/// A rule that a graph violates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GraphRule {
-    /// It is not malformed.
-    Graph,
-    /// Constants are where it says, and large enough.
-    Constants,
-    /// XNNPACK accepts scales and zero points.
-    Quantization,
-    /// XNNPACK has a kernel for the element types of an operation.
-    Types,
-    /// Operations write the sizes of their results.
-    Sizes,
-    /// Operations apply bounds.
-    Bounds,
-    /// The lists of inputs and outputs are those of the flags.
-    Lists,
-}
-
-/// A part of a graph that a finding is about.
-#[derive(Debug, Clone, Copy, Default)]
-pub enum GraphPart {
-    /// The graph as a whole.
-    #[default]
-    Whole,
-    /// A value, by its position.
-    Value(usize),
-    /// An operation, by its position.
-    Node(usize),
-}
-
-impl GraphPart {
-    /// Returns the part of the method with the graph in the payload of a delegate.
-    pub fn of_delegate(self, delegate: usize) -> Part {
-        match self {
-            GraphPart::Whole => Part::Delegate(delegate),
-            GraphPart::Value(value) => Part::GraphValue(delegate, value),
-            GraphPart::Node(node) => Part::GraphNode(delegate, node),
-        }
-    }
-}
-
-/// A violation of a rule.
-#[derive(Debug)]
-pub struct GraphFinding {
-    /// Rule.
-    pub rule: GraphRule,
-    /// Part of the graph.
-    pub part: GraphPart,
-    /// What was found.
-    pub found: String,
-    /// What was expected.
-    pub expected: String,
-}
-
-/// A constant of the payload that XNNPACK does not copy when the method is loaded.
-#[derive(Debug)]
-pub struct UnpackedConstant {
-    /// Position of the value.
-    pub value: usize,
-    /// The first operation that reads it.
-    pub operation: Operation,
-}
 
 /// Use of a constant.
 #[derive(Debug, Default)]
@@ -132,7 +66,7 @@ pub struct CheckedGraph {
     /// Values that are arguments.
     pub arguments: Vec<GraphArgument>,
     /// Remarks about parts that the runtime accepts, but that are probably mistakes.
-    pub remarks: Vec<GraphFinding>,
+    pub remarks: Vec<PayloadFinding>,
     /// Constants in the payload that operations read when they run.
     pub unpacked: Vec<UnpackedConstant>,
     /// By constant.
@@ -145,7 +79,7 @@ pub struct CheckedGraph {
 ///
 /// # Errors
 /// The first violation.
-pub fn check(read: &ReadGraph) -> std::result::Result<CheckedGraph, GraphFinding> {
+pub fn check(read: &ReadGraph) -> std::result::Result<CheckedGraph, PayloadFinding> {
     let graph = &read.graph;
     let uses = graph.constants.iter().map(|_| ConstantUse::default()).collect();
     let remarks = Vec::new();
@@ -158,14 +92,14 @@ pub fn check(read: &ReadGraph) -> std::result::Result<CheckedGraph, GraphFinding
         values: BTreeMap::new(),
         num_externs: 0,
         external_ids: HashSet::new(),
-        rule: GraphRule::Graph,
-        part: GraphPart::Whole,
+        rule: PayloadRule::Graph,
+        part: PayloadPart::Whole,
     };
     match checker.parts() {
         Ok(()) => Ok(checker.checked),
         Err(error) => {
             let (rule, part) = (checker.rule, checker.part);
-            Err(GraphFinding {
+            Err(PayloadFinding {
                 rule,
                 part,
                 found: format!("a malformed graph: {error}"),
@@ -245,9 +179,9 @@ struct Checker<'g> {
     /// Numbers of the arguments.
     external_ids: HashSet<u32>,
     /// Rule that the current part may violate.
-    rule: GraphRule,
+    rule: PayloadRule,
     /// The current part of the graph.
-    part: GraphPart,
+    part: PayloadPart,
 }
 
 impl<'g> Checker<'g> {
@@ -257,22 +191,22 @@ impl<'g> Checker<'g> {
             return Err(error.clone());
         }
         for (position, value) in self.graph.values.iter().enumerate() {
-            self.part = GraphPart::Value(position);
+            self.part = PayloadPart::Value(position);
             self.value(position, value)?;
         }
         if let Some((_, error)) = &read.values.malformed {
-            self.part = after(self.graph.values.len(), GraphPart::Value);
+            self.part = after(self.graph.values.len(), PayloadPart::Value);
             return Err(error.clone());
         }
         for (position, node) in self.graph.nodes.iter().enumerate() {
-            self.part = GraphPart::Node(position);
+            self.part = PayloadPart::Node(position);
             self.node(position, node)?;
         }
         if let Some((_, error)) = &read.nodes.malformed {
-            self.part = after(self.graph.nodes.len(), GraphPart::Node);
+            self.part = after(self.graph.nodes.len(), PayloadPart::Node);
             return Err(error.clone());
         }
-        self.part = GraphPart::Whole;
+        self.part = PayloadPart::Whole;
         self.results()?;
         self.number_of_arguments()?;
         self.inputs_and_outputs();
@@ -283,7 +217,7 @@ impl<'g> Checker<'g> {
         let tables = &self.read.value_tables[position];
         let tensor = Table(tables.tensor, &TENSOR_VALUE);
         if let Some((_, error)) = self.read.values.malformed.as_ref().filter(|(at, _)| *at == position) {
-            self.rule = if tables.quantized == 0 { GraphRule::Graph } else { GraphRule::Quantization };
+            self.rule = if tables.quantized == 0 { PayloadRule::Graph } else { PayloadRule::Quantization };
             return Err(error.clone());
         }
         // The backend uses the length of `dims`, not `num_dims`.
@@ -327,13 +261,13 @@ impl<'g> Checker<'g> {
         if self.values.contains_key(&id) {
             return tensor.wrong(tensor_value::id_out, format!("duplicate id {id}"));
         }
-        self.rule = GraphRule::Quantization;
+        self.rule = PayloadRule::Quantization;
         let scales = self.quantization(position, value, datatype, &dims)?;
-        self.rule = GraphRule::Sizes;
+        self.rule = PayloadRule::Sizes;
         if !constant && bytes.is_none_or(|bytes| bytes > MAX_VALUE) {
             return tensor.wrong(tensor_value::dims, format!("a value of more than {MAX_VALUE} bytes"));
         }
-        self.rule = GraphRule::Graph;
+        self.rule = PayloadRule::Graph;
         let source = self.graph.constants.get(value.constant as usize);
         let in_payload = constant && source.is_some_and(|constant| constant.key.is_none());
         self.values.insert(id, CheckedValue { position, value, in_payload, scales, written: false });
@@ -347,7 +281,7 @@ impl<'g> Checker<'g> {
         let root = Table(self.read.root, &GRAPH);
         let outputs = || self.values.iter().filter(|(_, value)| value.is_output());
         if let Some((id, value)) = outputs().find(|(_, value)| !value.written) {
-            self.part = GraphPart::Value(value.position);
+            self.part = PayloadPart::Value(value.position);
             let message = format!("no operation writes value {id}, which is an output of the graph");
             return root.wrong(graph::xnodes, message);
         }
@@ -362,14 +296,14 @@ impl<'g> Checker<'g> {
             }
         }
         let Some((position, id)) = unused else { return Ok(()) };
-        self.part = GraphPart::Node(position);
+        self.part = PayloadPart::Node(position);
         let message = format!("value {id} leads to no output of the graph, expected a use of each result");
         root.wrong(graph::xnodes, message)
     }
 
     /// Adds a remark about the current part.
-    fn remark(&mut self, rule: GraphRule, found: String, expected: &str) {
-        self.checked.remarks.push(GraphFinding { rule, part: self.part, found, expected: expected.to_owned() });
+    fn remark(&mut self, rule: PayloadRule, found: String, expected: &str) {
+        self.checked.remarks.push(PayloadFinding { rule, part: self.part, found, expected: expected.to_owned() });
     }
 
     /// Records a use of `bytes` bytes of the constant with the index in a field; index 0 means none.
@@ -379,7 +313,7 @@ impl<'g> Checker<'g> {
         }
         match (self.checked.uses.get_mut(index as usize), bytes) {
             (Some(constant), Some(bytes)) => {
-                if let GraphPart::Value(position) = self.part
+                if let PayloadPart::Value(position) = self.part
                     && (constant.user.is_none() || bytes > constant.needed)
                 {
                     constant.user = Some(position);
@@ -505,7 +439,7 @@ impl<'g> Checker<'g> {
         }
         if !inside {
             self.constant(t, buffer, constant, expected.checked_mul(width))?;
-            if let GraphPart::Value(value) = self.part {
+            if let PayloadPart::Value(value) = self.part {
                 let constant = constant as usize;
                 self.checked.scales.push(ConstantScales { constant, value, count: expected, width });
             }
@@ -538,10 +472,10 @@ impl<'g> Checker<'g> {
             let flagged: HashSet<u32> = flagged.map(|(id, _)| *id).collect();
             if let Some(id) = listed.symmetric_difference(&flagged).min() {
                 let value = self.values.get(id);
-                self.part = value.map_or(GraphPart::Whole, |value| GraphPart::Value(value.position));
+                self.part = value.map_or(PayloadPart::Whole, |value| PayloadPart::Value(value.position));
                 let name = GRAPH.fields[usize::from(slot)].name;
                 let found = format!("{name} and the flags disagree about value {id}");
-                self.remark(GraphRule::Lists, found, "the same values");
+                self.remark(PayloadRule::Lists, found, "the same values");
             }
         }
     }
@@ -560,7 +494,7 @@ impl<'g> Checker<'g> {
             // A list of sizes.
             let is_list =
                 tables.member != 0 && node.fields.is_empty() && error.field.starts_with(operation.table().name);
-            self.rule = if is_list { GraphRule::Sizes } else { GraphRule::Graph };
+            self.rule = if is_list { PayloadRule::Sizes } else { PayloadRule::Graph };
             return Err(error.clone());
         }
         let (row, table) = (&ROWS[operation as usize], Table(tables.member, operation.table()));
@@ -572,7 +506,7 @@ impl<'g> Checker<'g> {
             }
             if !row.clamps && (min, max) != (f32::NEG_INFINITY, f32::INFINITY) {
                 let found = format!("bounds {min} to {max} of `{}`, which ignores them", operation.word());
-                self.remark(GraphRule::Bounds, found, "a clamp of its output");
+                self.remark(PayloadRule::Bounds, found, "a clamp of its output");
             }
         }
         for (operand, id) in node.operands() {
@@ -587,13 +521,13 @@ impl<'g> Checker<'g> {
                 None => return table.wrong(operand.slot, format!("unknown value {id}")),
             }
         }
-        self.rule = GraphRule::Types;
+        self.rule = PayloadRule::Types;
         self.types(checked)?;
-        self.rule = GraphRule::Quantization;
+        self.rule = PayloadRule::Quantization;
         self.operand_scales(checked)?;
-        self.rule = GraphRule::Sizes;
+        self.rule = PayloadRule::Sizes;
         self.sizes(checked)?;
-        self.rule = GraphRule::Graph;
+        self.rule = PayloadRule::Graph;
         self.record_unpacked(checked);
         for (operand, id) in node.operands().filter(|(operand, _)| operand.is_output) {
             match self.values.get_mut(&id) {
@@ -634,7 +568,7 @@ impl<'g> Checker<'g> {
             if let Some(value) = value.filter(|_| !(packs && is_packed(operand.name))) {
                 // Each value is reported once.
                 value.in_payload = false;
-                self.checked.unpacked.push(UnpackedConstant { value: value.position, operation });
+                self.checked.unpacked.push(UnpackedConstant { value: value.position, operation: operation.word() });
             }
         }
     }
@@ -755,8 +689,8 @@ impl<'g> Checker<'g> {
 
 /// Returns the part after `count` items of a list; the whole graph after none, because the list itself may be
 /// malformed.
-fn after(count: usize, part: fn(usize) -> GraphPart) -> GraphPart {
-    if count == 0 { GraphPart::Whole } else { part(count) }
+fn after(count: usize, part: fn(usize) -> PayloadPart) -> PayloadPart {
+    if count == 0 { PayloadPart::Whole } else { part(count) }
 }
 
 /// Checks a scale of a graph by the number that XNNPACK uses.

@@ -14,13 +14,11 @@ mod tiles;
 
 use std::collections::HashSet;
 
-use super::decode;
 use super::model::Graph;
 use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, Family, OPTIONAL_OPERAND, QDINT8};
 use lower::{Lowered, LoweredValue, Storage};
 use operators::{EXTRA_BYTES, NodeMemory, Operators, ROW_PARAMETERS, alignment, rounded};
 use planner::Usage;
-use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_payload::description::DescribeError;
 use pte_payload::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
@@ -42,9 +40,8 @@ const MEASURED: u8 = 5;
 ///
 /// # Errors
 /// A payload that is malformed, has an operation that ExecuTorch 1.5.1 does not have, or has too many values.
-pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
-    let graph = decode::decode(payload).map_err(DescribeError::Malformed)?;
-    let lowered = Lowered::of(&graph).map_err(DescribeError::malformed)?;
+pub fn memory(graph: &Graph, processor: Processor) -> Result<DelegateMemory, DescribeError> {
+    let lowered = Lowered::of(graph).map_err(DescribeError::malformed)?;
     let operators = Operators::new(&lowered, processor);
     let nodes: Vec<NodeMemory> = lowered.nodes.iter().map(|node| operators.of(node)).collect();
     let total = |part: fn(&NodeMemory) -> u64| nodes.iter().map(part).fold(0, u64::saturating_add);
@@ -59,8 +56,8 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
         bytes => bytes.saturating_add(2 * EXTRA_BYTES),
     };
     let pointer = processor.pointer();
-    let in_place = in_place(&graph);
-    let objects = total(|node| node.objects).saturating_add(fixed_objects(&graph, &lowered, in_place.len(), processor));
+    let in_place = in_place(graph);
+    let objects = total(|node| node.objects).saturating_add(fixed_objects(graph, &lowered, in_place.len(), processor));
     let part = |content, bytes, alignment, held| DelegatePart::new(content, bytes, alignment, MemorySource::Heap, held);
     let mut workspace = part("workspace", workspace, alignment(processor), Held::FirstExecution);
     workspace.shared = true;

@@ -1,0 +1,173 @@
+//! Checks the payloads of delegates whose backend does not verify them, as far as their formats do (`D-11` to `D-21`).
+//!
+//! Constants may be in the payload, or named data of the program or of a `.ptd`. What the backend rejects itself is not
+//! reported.
+
+use std::collections::HashMap;
+
+use super::fields::flat_tensor::ExternalKeys;
+use super::finding::{Findings, Locator};
+use crate::RuleId::{self, *};
+use pte_model::data::{Blob, BlobId};
+use pte_model::diagnostics::counted;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
+use pte_payload::arguments::{self, ArgumentMismatch};
+use pte_payload::decoded::{
+    CheckedArguments, CheckedPayload, KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget, UnpackedConstant,
+};
+use pte_xnnpack::payloads::Payloads;
+
+/// Returns the id of a rule for payloads.
+fn rule_id(rule: PayloadRule) -> RuleId {
+    match rule {
+        PayloadRule::Payload => D_11,
+        PayloadRule::Graph => D_12,
+        PayloadRule::Constants => D_13,
+        PayloadRule::Quantization => D_15,
+        PayloadRule::Types => D_16,
+        PayloadRule::Sizes => D_17,
+        PayloadRule::Bounds => D_19,
+        PayloadRule::Lists => D_20,
+    }
+}
+
+/// Checks the payloads of all delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files loaded
+/// with the program.
+pub(super) fn check(
+    program: &Program,
+    payloads: &Payloads,
+    len: u64,
+    external: &ExternalKeys,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let named = program.named_data.iter().flatten();
+    let named: HashMap<&str, &Blob> = named.map(|entry| (entry.key.as_str(), program.blob(entry.data))).collect();
+    let named_data = |key: &str| match named.get(key) {
+        Some(data) => Some(KeyedData { size: data.len, data: Some(*data) }),
+        None => {
+            let entry = external.entries.get(key.as_bytes())?;
+            Some(KeyedData { size: entry.size, data: entry.data.as_ref() })
+        }
+    };
+    let mut budget = ReadBudget::new(len);
+    // A payload is checked where it is first used. `None` if it overlaps others.
+    let mut checked: HashMap<BlobId, Option<CheckedPayload>> = HashMap::new();
+    for (method, plan) in program.plans().iter().enumerate() {
+        let calls = DelegateCalls::new(plan);
+        for (index, delegate) in plan.delegates().iter().enumerate() {
+            let Some(payload) = payloads.get(delegate).filter(|payload| payload.is_decoded()) else { continue };
+            let at = |part: PayloadPart| locate(&Element::Method(method, part.of_delegate(index)));
+            let checked = checked.entry(delegate.processed).or_insert_with(|| {
+                let mut checked = payload.decoded().map(|decoded| decoded.check(&named_data, &mut budget));
+                match &mut checked {
+                    Some(checked) => {
+                        for PayloadFinding { rule, part, found, expected } in std::mem::take(&mut checked.findings) {
+                            findings.add(rule_id(rule), || (at(part), found, expected));
+                        }
+                    }
+                    None => {
+                        let found = "payloads larger than the file in total".to_owned();
+                        findings.add(D_11, || (at(PayloadPart::Whole), found, "disjoint payloads".to_owned()));
+                    }
+                }
+                checked
+            });
+            let Some(CheckedPayload { arguments: Some(arguments), unpacked, .. }) = checked else { continue };
+            // The bytes of a payload inside the program live as long as the program.
+            if delegate.inline != Some(true) {
+                for UnpackedConstant { value, operation } in std::mem::take(unpacked) {
+                    let found = format!("a constant in the payload, which `{operation}` reads when it runs");
+                    let expected = "a constant in named data, by its key".to_owned();
+                    findings.add(D_18, || (at(PayloadPart::Value(value)), found, expected));
+                }
+            }
+            calls.check(method, index, arguments, findings, locate);
+        }
+    }
+}
+
+/// The delegate calls of a method.
+struct DelegateCalls<'p> {
+    plan: &'p ExecutionPlan,
+    /// Calls, by index of the delegate.
+    by_delegate: HashMap<DelegateId, Vec<DelegateCall<'p>>>,
+}
+
+/// A delegate call: chain, index in the chain, arguments.
+struct DelegateCall<'p> {
+    chain: usize,
+    step: usize,
+    args: &'p [ValueId],
+}
+
+impl<'p> DelegateCalls<'p> {
+    fn new(plan: &'p ExecutionPlan) -> DelegateCalls<'p> {
+        let mut by_delegate: HashMap<DelegateId, Vec<_>> = HashMap::new();
+        for (chain, step, instruction) in plan.instructions_by_chain() {
+            if let Instruction::DelegateCall { delegate_index, args } = instruction {
+                let args = args.as_deref().unwrap_or_default();
+                by_delegate.entry(*delegate_index).or_default().push(DelegateCall { chain, step, args });
+            }
+        }
+        DelegateCalls { plan, by_delegate }
+    }
+
+    /// Checks that argument `n` is a tensor with the type of the graph's external value `n`, which the backend does not
+    /// check.
+    fn check(
+        &self,
+        method: usize,
+        delegate: usize,
+        graph: &CheckedArguments,
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) {
+        let calls = self.by_delegate.get(&DelegateId::of(delegate));
+        for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
+            let argument = |id: u32| {
+                let value = args.get(id as usize).and_then(|arg| arg.get());
+                value.and_then(|value| self.plan.values().get(value))
+            };
+            // If there are fewer arguments, this is skipped: all values would be visited for each call.
+            let is_dynamic = graph.list.len() <= args.len()
+                && arguments::has_dynamic_input(&graph.list, |number| argument(number)?.as_tensor());
+            if args.len() as u64 > graph.count {
+                let found = counted(args.len() as u64, "argument");
+                let expected = format!("{}, as the graph has", graph.count);
+                let at = Element::Method(method, Part::Instruction(chain, step));
+                findings.add(D_21, || (locate(&at), found, expected));
+            }
+            for external in &graph.list {
+                let id = external.number;
+                let mut report = |part: Part, found: String, expected: String| {
+                    findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
+                };
+                let Some(arg) = args.get(id as usize) else {
+                    let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
+                    report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
+                    break;
+                };
+                let names = || external.tensor_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+                let (found, expected) = match argument(id) {
+                    Some(EValue::Tensor(tensor)) => match external.mismatch(tensor, is_dynamic) {
+                        Some(ArgumentMismatch::Type) => {
+                            (format!("a tensor of {}", tensor.scalar_type), format!("a tensor of {}", names()))
+                        }
+                        Some(ArgumentMismatch::Sizes) => {
+                            let found = format!("a tensor of sizes {}", arguments::sizes_of(tensor));
+                            (found, format!("sizes {:?}", external.dims))
+                        }
+                        None => continue,
+                    },
+                    Some(other) => {
+                        (format!("values[{arg}] of kind {}", other.kind()), format!("a tensor of {}", names()))
+                    }
+                    None => continue,
+                };
+                report(Part::Arg(chain, step, id as usize), found, expected);
+            }
+        }
+    }
+}
