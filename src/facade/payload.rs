@@ -14,7 +14,7 @@ use pte_model::data::{Blob, BlobId, Origin, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::program::{Instruction, Program};
+use pte_model::program::Program;
 use pte_model::reader;
 use pte_payload::description::Description;
 use pte_xnnpack::payload::XnnpackPayload;
@@ -164,15 +164,7 @@ fn list(
     let mut payloads: Vec<Payload> = Vec::new();
     let mut first: HashMap<BlobId, usize> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
-        let mut calls = vec![0; plan.delegates().len()];
-        for instruction in plan.instructions() {
-            if let Instruction::DelegateCall { delegate_index, .. } = instruction
-                && let Some(calls) = delegate_index.item_mut(&mut calls)
-            {
-                *calls += 1;
-            }
-        }
-        for (index, (delegate, calls)) in plan.delegates().iter().zip(calls).enumerate() {
+        for (index, (delegate, calls)) in plan.delegates().iter().zip(plan.delegate_calls()).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
             let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);

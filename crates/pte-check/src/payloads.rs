@@ -55,7 +55,7 @@ pub(super) fn check(
     // A payload is checked where it is first used. `None` if it overlaps others.
     let mut checked: HashMap<BlobId, Option<CheckedPayload>> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
-        let calls = DelegateCalls::new(plan);
+        let calls = delegate_calls(plan);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             let Some(payload) = payloads.get(delegate).filter(|payload| payload.is_decoded()) else { continue };
             let at = |part: PayloadPart| locate(&Element::Method(method, part.of_delegate(index)));
@@ -83,91 +83,73 @@ pub(super) fn check(
                     findings.add(D_18, || (at(PayloadPart::Value(value)), found, expected));
                 }
             }
-            calls.check(method, index, arguments, findings, locate);
+            for call in calls.get(&DelegateId::of(index)).into_iter().flatten() {
+                check_call((method, plan), *call, arguments, findings, locate);
+            }
         }
     }
 }
 
-/// The delegate calls of a method.
-struct DelegateCalls<'p> {
-    plan: &'p ExecutionPlan,
-    /// Calls, by index of the delegate.
-    by_delegate: HashMap<DelegateId, Vec<DelegateCall<'p>>>,
-}
+/// By delegate, its calls in a method: chain, index in the chain, arguments.
+type DelegateCalls<'p> = HashMap<DelegateId, Vec<(usize, usize, &'p [ValueId])>>;
 
-/// A delegate call: chain, index in the chain, arguments.
-struct DelegateCall<'p> {
-    chain: usize,
-    step: usize,
-    args: &'p [ValueId],
-}
-
-impl<'p> DelegateCalls<'p> {
-    fn new(plan: &'p ExecutionPlan) -> DelegateCalls<'p> {
-        let mut by_delegate: HashMap<DelegateId, Vec<_>> = HashMap::new();
-        for (chain, step, instruction) in plan.instructions_by_chain() {
-            if let Instruction::DelegateCall { delegate_index, args } = instruction {
-                let args = args.as_deref().unwrap_or_default();
-                by_delegate.entry(*delegate_index).or_default().push(DelegateCall { chain, step, args });
-            }
+fn delegate_calls(plan: &ExecutionPlan) -> DelegateCalls<'_> {
+    let mut calls = DelegateCalls::new();
+    for (chain, step, instruction) in plan.instructions_by_chain() {
+        if let Instruction::DelegateCall { delegate_index, args } = instruction {
+            calls.entry(*delegate_index).or_default().push((chain, step, args.as_deref().unwrap_or_default()));
         }
-        DelegateCalls { plan, by_delegate }
     }
+    calls
+}
 
-    /// Checks that argument `n` is a tensor with the type of the graph's external value `n`, which the backend does not
-    /// check.
-    fn check(
-        &self,
-        method: usize,
-        delegate: usize,
-        graph: &CheckedArguments,
-        findings: &mut Findings,
-        locate: &Locator<'_>,
-    ) {
-        let calls = self.by_delegate.get(&DelegateId::of(delegate));
-        for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
-            let argument = |id: u32| {
-                let value = args.get(id as usize).and_then(|arg| arg.get());
-                value.and_then(|value| self.plan.values().get(value))
-            };
-            // If there are fewer arguments, this is skipped: all values would be visited for each call.
-            let is_dynamic = graph.list.len() <= args.len()
-                && arguments::has_dynamic_input(&graph.list, |number| argument(number)?.as_tensor());
-            if args.len() as u64 > graph.count {
-                let found = counted(args.len() as u64, "argument");
-                let expected = format!("{}, as the graph has", graph.count);
-                let at = Element::Method(method, Part::Instruction(chain, step));
-                findings.add(D_21, || (locate(&at), found, expected));
-            }
-            for external in &graph.list {
-                let id = external.number;
-                let mut report = |part: Part, found: String, expected: String| {
-                    findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
-                };
-                let Some(arg) = args.get(id as usize) else {
-                    let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
-                    report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
-                    break;
-                };
-                let names = || external.tensor_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-                let (found, expected) = match argument(id) {
-                    Some(EValue::Tensor(tensor)) => match external.mismatch(tensor, is_dynamic) {
-                        Some(ArgumentMismatch::Type) => {
-                            (format!("a tensor of {}", tensor.scalar_type), format!("a tensor of {}", names()))
-                        }
-                        Some(ArgumentMismatch::Sizes) => {
-                            let found = format!("a tensor of sizes {}", arguments::sizes_of(tensor));
-                            (found, format!("sizes {:?}", external.dims))
-                        }
-                        None => continue,
-                    },
-                    Some(other) => {
-                        (format!("values[{arg}] of kind {}", other.kind()), format!("a tensor of {}", names()))
-                    }
-                    None => continue,
-                };
-                report(Part::Arg(chain, step, id as usize), found, expected);
-            }
-        }
+/// Checks that argument `n` of a call is a tensor with the type of the graph's external value `n`, which the backend
+/// does not check.
+fn check_call(
+    (method, plan): (usize, &ExecutionPlan),
+    (chain, step, args): (usize, usize, &[ValueId]),
+    graph: &CheckedArguments,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let argument = |id: u32| {
+        let value = args.get(id as usize).and_then(|arg| arg.get());
+        value.and_then(|value| plan.values().get(value))
+    };
+    // If there are fewer arguments, this is skipped: all values would be visited for each call.
+    let is_dynamic = graph.list.len() <= args.len()
+        && arguments::has_dynamic_input(&graph.list, |number| argument(number)?.as_tensor());
+    if args.len() as u64 > graph.count {
+        let found = counted(args.len() as u64, "argument");
+        let expected = format!("{}, as the graph has", graph.count);
+        let at = Element::Method(method, Part::Instruction(chain, step));
+        findings.add(D_21, || (locate(&at), found, expected));
+    }
+    for external in &graph.list {
+        let id = external.number;
+        let mut report = |part: Part, found: String, expected: String| {
+            findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
+        };
+        let Some(arg) = args.get(id as usize) else {
+            let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
+            report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
+            break;
+        };
+        let names = || external.tensor_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+        let (found, expected) = match argument(id) {
+            Some(EValue::Tensor(tensor)) => match external.mismatch(tensor, is_dynamic) {
+                Some(ArgumentMismatch::Type) => {
+                    (format!("a tensor of {}", tensor.scalar_type), format!("a tensor of {}", names()))
+                }
+                Some(ArgumentMismatch::Sizes) => {
+                    let found = format!("a tensor of sizes {}", arguments::sizes_of(tensor));
+                    (found, format!("sizes {:?}", external.dims))
+                }
+                None => continue,
+            },
+            Some(other) => (format!("values[{arg}] of kind {}", other.kind()), format!("a tensor of {}", names())),
+            None => continue,
+        };
+        report(Part::Arg(chain, step, id as usize), found, expected);
     }
 }

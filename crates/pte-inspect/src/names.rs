@@ -14,10 +14,10 @@ use pte_payload::decoded::PayloadGraph;
 pub fn constant_names(graph: &PayloadGraph) -> Vec<Option<String>> {
     let mut names = vec![None; graph.values.len()];
     for (position, node) in graph.nodes.iter().enumerate() {
-        for operand in node.operands.iter().filter(|operand| !operand.is_output) {
-            let has_data = graph.values.get(operand.value).is_some_and(|value| value.data.is_some());
-            if let Some(name) = names.get_mut(operand.value).filter(|name| has_data && name.is_none()) {
-                *name = Some(format!("{}_{position} {}", node.name, operand.role));
+        for (value, role) in node.reads.iter().zip(&node.roles) {
+            let has_data = graph.values.get(*value).is_some_and(|value| value.data.is_some());
+            if let Some(name) = names.get_mut(*value).filter(|name| has_data && name.is_none()) {
+                *name = Some(format!("{}_{position} {role}", node.name));
             }
         }
     }

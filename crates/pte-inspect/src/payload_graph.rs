@@ -1,13 +1,12 @@
 //! The graph of a payload: values, and operations in their order. Part of [`crate::graph`].
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::names::constant_names;
 use super::statistics::TensorStatistics;
-use pte_payload::decoded::{self, ConstantData, PayloadOperand};
+use pte_payload::decoded::{self, ConstantData, PayloadNode};
 
 /// A decoded payload.
 #[derive(Debug, Clone, Serialize)]
@@ -39,17 +38,6 @@ pub struct PayloadValue {
     pub statistics: Option<TensorStatistics>,
 }
 
-/// An operation of a payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadNode {
-    /// Name of the operation.
-    pub name: Cow<'static, str>,
-    /// Values that it reads.
-    pub reads: Vec<usize>,
-    /// Values that it writes.
-    pub writes: Vec<usize>,
-}
-
 impl PayloadGraph {
     /// Builds the graph of a payload. `named` has the sizes of the named data by key.
     pub fn new(graph: &decoded::PayloadGraph, named: &HashMap<&str, u64>) -> PayloadGraph {
@@ -60,16 +48,11 @@ impl PayloadGraph {
             });
             PayloadValue { name, kind: value.kind.clone(), bytes, statistics: None }
         });
-        let nodes = graph.nodes.iter().map(|node| {
-            let of = |is_output: bool| node.operands.iter().filter(move |operand| operand.is_output == is_output);
-            let values = |is_output| of(is_output).map(|PayloadOperand { value, .. }| *value).collect();
-            PayloadNode { name: node.name.clone(), reads: values(false), writes: values(true) }
-        });
         PayloadGraph {
             values: values.collect(),
             inputs: graph.inputs.clone(),
             outputs: graph.outputs.clone(),
-            nodes: nodes.collect(),
+            nodes: graph.nodes.clone(),
         }
     }
 }

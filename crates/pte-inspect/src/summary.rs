@@ -290,29 +290,29 @@ impl MethodSummary {
         });
         let allocator =
             loaded_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
-        let mut calls = vec![0; plan.delegates().len()];
         let labels = Labels::new(plan);
         let mut kernels = Vec::new();
         let mut first_and_last: Option<(usize, usize)> = None;
         for (number, instruction) in plan.instructions().enumerate() {
             match instruction.callee() {
                 Some(Callee::Operator(_)) => kernels.push((number, labels.of(instruction))),
-                Some(Callee::Delegate(delegate_index)) => {
+                Some(Callee::Delegate(_)) => {
                     first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
-                    delegate_index.item_mut(&mut calls).into_iter().for_each(|calls| *calls += 1);
                 }
                 None => {}
             }
         }
         let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
         let delegates =
-            plan.delegates().iter().zip(calls).enumerate().map(|(number, (delegate, calls))| DelegateSummary {
-                name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
-                named_data_bytes: named.of(delegate.processed),
-                backend: delegate.id.clone().unwrap_or_default(),
-                bytes: program.blob(delegate.processed).len(),
-                calls,
-                interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),
+            plan.delegates().iter().zip(plan.delegate_calls()).enumerate().map(|(number, (delegate, calls))| {
+                DelegateSummary {
+                    name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
+                    named_data_bytes: named.of(delegate.processed),
+                    backend: delegate.id.clone().unwrap_or_default(),
+                    bytes: program.blob(delegate.processed).len(),
+                    calls,
+                    interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),
+                }
             });
         MethodSummary {
             name: name(plan),
@@ -388,11 +388,10 @@ fn key_users<'g>(program: &Program, graphs: &Graphs<'g>) -> HashMap<&'g str, Str
             continue;
         };
         for (position, node) in graph.nodes.iter().enumerate() {
-            for operand in &node.operands {
-                for (key, what) in graph.values.get(operand.value).into_iter().flat_map(|value| &value.keys) {
+            for (value, role) in node.reads.iter().zip(&node.roles) {
+                for (key, what) in graph.values.get(*value).into_iter().flat_map(|value| &value.keys) {
                     users.entry(key).or_insert_with(|| {
-                        let method = name(&program.plans()[method]);
-                        let (word, role) = (&node.name, operand.role);
+                        let (method, word) = (name(&program.plans()[method]), &node.name);
                         format!("{method}/delegates[{number}] nodes[{position}] {word} {role}{what}")
                     });
                 }

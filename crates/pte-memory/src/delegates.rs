@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::subject::Subject;
 use pte_model::data::BlobId;
 use pte_model::program::ExecutionPlan;
-use pte_model::program::instruction::Callee;
 use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
 
 /// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a
@@ -45,13 +44,6 @@ pub(crate) fn footprints<'p>(
     known: &mut KnownMemory<'p>,
 ) -> Vec<DelegateFootprint> {
     let delegates = plan.delegates();
-    let mut calls = vec![0usize; delegates.len()];
-    for instruction in plan.instructions() {
-        let Some(Callee::Delegate(id)) = instruction.callee() else { continue };
-        if let Some(count) = id.within(delegates.len()).and_then(|index| calls.get_mut(index)) {
-            *count += 1;
-        }
-    }
     let footprint = |(index, calls): (usize, usize)| {
         let backend = delegates[index].id.as_deref().unwrap_or_default();
         let payload = delegates[index].processed;
@@ -71,7 +63,7 @@ pub(crate) fn footprints<'p>(
             not_counted: memory.as_ref().err().cloned(),
         }
     };
-    calls.into_iter().enumerate().map(footprint).collect()
+    plan.delegate_calls().into_iter().enumerate().map(footprint).collect()
 }
 
 /// Bytes that delegates of a method take from the heap, part of

@@ -46,7 +46,7 @@ pub trait DecodedPayload: Any + Debug + Send + Sync {
 }
 
 /// The graph of a payload.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PayloadGraph {
     /// Values of the graph.
     pub values: Vec<PayloadValue>,
@@ -59,19 +59,15 @@ pub struct PayloadGraph {
 }
 
 /// A value of a [`PayloadGraph`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PayloadValue {
     /// Element type, sizes and quantization.
-    #[serde(rename = "type")]
     pub kind: String,
     /// Data of a constant.
-    #[serde(skip)]
     pub data: Option<ConstantData>,
     /// Type of the elements of the data; `None` if they are not elements, such as bytes of two.
-    #[serde(skip)]
     pub elements: Option<ScalarType>,
     /// Keys of its data and of its scales, each with what a name of the value needs for it.
-    #[serde(skip)]
     pub keys: Vec<(String, &'static str)>,
 }
 
@@ -89,19 +85,13 @@ pub enum ConstantData {
 pub struct PayloadNode {
     /// Name of the operation.
     pub name: Cow<'static, str>,
-    /// Operands that are values.
-    pub operands: Vec<PayloadOperand>,
-}
-
-/// An operand of a [`PayloadNode`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PayloadOperand {
-    /// Role, such as `filter`.
-    pub role: &'static str,
-    /// Position of the value.
-    pub value: usize,
-    /// The operation writes the value.
-    pub is_output: bool,
+    /// Values that it reads.
+    pub reads: Vec<usize>,
+    /// Roles of the values that it reads, such as `filter`.
+    #[serde(skip)]
+    pub roles: Vec<&'static str>,
+    /// Values that it writes.
+    pub writes: Vec<usize>,
 }
 
 /// A rule that a payload violates.

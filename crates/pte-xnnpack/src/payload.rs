@@ -15,7 +15,7 @@ use pte_model::data::Blob;
 use pte_payload::Payload;
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, ConstantData, DecodedPayload, KeyedData, PayloadFinding, PayloadGraph,
-    PayloadNode, PayloadOperand, PayloadPart, PayloadRule, PayloadValue, ReadBudget,
+    PayloadNode, PayloadPart, PayloadRule, PayloadValue, ReadBudget,
 };
 use pte_payload::description::{DescribeError, Facts, MAX_METADATA};
 use pte_payload::memory::{DelegateMemory, Processor};
@@ -144,11 +144,11 @@ fn plain(draft: &Draft) -> PayloadGraph {
         keys: value.keys().map(|(key, what)| (key.to_owned(), what)).collect(),
     };
     let node = |node: &DraftNode| {
-        let operands = node.operation.operands().filter_map(|operand| {
-            let role = operand.name.trim_end_matches("_id");
-            Some(PayloadOperand { role, value: node.position(operand.slot)?, is_output: operand.is_output })
-        });
-        PayloadNode { name: node.operation.word().into(), operands: operands.collect() }
+        let read = node.operation.operands().filter(|operand| !operand.is_output);
+        let read =
+            read.filter_map(|operand| Some((node.position(operand.slot)?, operand.name.trim_end_matches("_id"))));
+        let (reads, roles) = read.unzip();
+        PayloadNode { name: node.operation.word().into(), reads, roles, writes: node.values(true).collect() }
     };
     PayloadGraph {
         values: draft.values.iter().map(value).collect(),

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::shown;
 use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, ProgramGraph, Read};
-use crate::payload_graph::{PayloadGraph, PayloadNode};
+use crate::payload_graph::PayloadGraph;
+use pte_payload::decoded::PayloadNode;
 
 /// Collection of graphs.
 #[derive(Debug, Serialize)]
@@ -221,7 +222,7 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> ViewerGraph {
         let (source, output) = sources.get(value)?.as_ref()?;
         Some(edge(source, *output, input))
     };
-    for (index, PayloadNode { name, reads, writes }) in payload.nodes.iter().enumerate() {
+    for (index, PayloadNode { name, reads, writes, .. }) in payload.nodes.iter().enumerate() {
         let incoming = reads.iter().enumerate().filter_map(|(input, value)| edge(&sources, *value, input));
         nodes.push(ViewerNode {
             id: index.to_string(),

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::draft::{Draft, DraftField, DraftNode, DraftValue};
+use crate::decode::decode;
 use crate::encode;
 use crate::model::{FieldContent, NodeOperation};
 use crate::schema::Operation;
@@ -21,6 +22,10 @@ fn flags() -> DraftField {
     DraftField::Parameter(FieldContent::UInt(0))
 }
 
+fn decoded(draft: &Draft) -> Graph {
+    decode(&encode::encode(&draft.complete()).unwrap()).unwrap()
+}
+
 /// A chain of operations by elements on values of these sizes.
 fn chain(operations: &[Operation], dims: &[u32]) -> Draft {
     let mut draft = Draft::new();
@@ -34,7 +39,7 @@ fn chain(operations: &[Operation], dims: &[u32]) -> Draft {
 }
 
 fn memory_of(draft: &Draft, processor: Processor) -> DelegateMemory {
-    memory(&encode::encode(&draft.complete()).unwrap(), processor).unwrap()
+    memory(&decoded(draft), processor).unwrap()
 }
 
 fn bytes(memory: &DelegateMemory, content: &str) -> u64 {
@@ -94,6 +99,6 @@ fn graphs_that_are_too_large_are_refused() {
         draft.values.push(DraftValue::new(1, vec![4]));
         draft.outputs.push(draft.values.len() - 1);
     }
-    let error = memory(&encode::encode(&draft.complete()).unwrap(), Processor::X86Avx512).unwrap_err();
+    let error = memory(&decoded(&draft), Processor::X86Avx512).unwrap_err();
     assert_eq!(error.to_string(), "4098 values in the workspace, expected at most 4096");
 }
