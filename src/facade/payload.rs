@@ -18,6 +18,7 @@ use pte_model::program::Program;
 use pte_model::reader;
 use pte_payload::description::Description;
 use pte_xnnpack::payload::XnnpackPayload;
+use pte_xnnpack::payloads::Payloads;
 
 /// Payload of a delegate.
 ///
@@ -159,28 +160,24 @@ fn list(
     model: &Model,
     name: &dyn Fn(usize, usize) -> String,
     same: &dyn Fn(BlobId) -> BlobId,
-    mut left: u64,
+    left: u64,
 ) -> io::Result<Vec<Payload>> {
+    let decoded = Payloads::of(program, left);
     let mut payloads: Vec<Payload> = Vec::new();
-    let mut first: HashMap<BlobId, usize> = HashMap::new();
+    let mut first: HashMap<BlobId, String> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         for (index, (delegate, calls)) in plan.delegates().iter().zip(plan.delegate_calls()).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
-            let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);
-            let (format, overlaps) = match same_as {
-                Some(first) => (pte_xnnpack::FORMATS.format_of(&backend, data)?, first.overlaps),
-                None => {
-                    first.insert(same(delegate.processed), payloads.len());
-                    let rest = left.checked_sub(data.len());
-                    left = rest.unwrap_or(left);
-                    (pte_xnnpack::FORMATS.format_of(&backend, data)?, rest.is_none())
-                }
-            };
-            let same_as = same_as.map(|first| first.path.clone());
+            let format = pte_xnnpack::FORMATS.format_of(&backend, data)?;
+            let overlaps = decoded.get(delegate).is_some_and(|payload| payload.overlaps);
+            let blob = same(delegate.processed);
             let (method, delegate) = (plan.name.clone().unwrap_or_default(), name(method, index));
+            let path = format!("{method}/{delegate}");
+            let same_as = first.get(&blob).cloned();
+            first.entry(blob).or_insert_with(|| path.clone());
             payloads.push(Payload {
-                path: format!("{method}/{delegate}"),
+                path,
                 method,
                 delegate,
                 index,

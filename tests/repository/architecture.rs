@@ -698,6 +698,13 @@ fn vtables_are_read_by_few_files() {
     }
 }
 
+/// All that ask for a payload of a program ask `Payloads`, so that it is decoded once.
+#[test]
+fn payloads_of_programs_are_decoded_in_one_place() {
+    assert_known("ReadGraph::read(", "crates/pte-xnnpack/src", &["decode.rs", "payload.rs", "tests.rs"]);
+    assert_known(".downcast_ref()", "crates/pte-xnnpack/src", &["payload.rs"]);
+}
+
 /// Elements of tensors are encoded and decoded one by one in `number`, and compared in `elements`.
 #[test]
 fn two_files_decode_elements() {

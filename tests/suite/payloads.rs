@@ -52,6 +52,32 @@ fn payloads_of_other_writers_are_described() {
     }
 }
 
+/// The signature of each format, as far as it is stated: of Core ML names, of Ethos-U no element types.
+#[test]
+fn payloads_of_other_writers_have_signatures() {
+    for (name, format) in PAYLOADS {
+        let known = FORMATS.iter().find(|known| known.name() == *format).expect("a format");
+        let found = known.signature(&Blob::bytes(bytes(name))).unwrap().expect("a signature");
+        let (x, y) = match *name {
+            "coreml" => ((Some("x"), None, None), (Some("y"), None, None)),
+            "ethos_u" => ((None, None, Some(vec![1, 1, 1, 3, 8, 8])), (None, None, Some(vec![1, 1, 1, 4, 8, 8]))),
+            _ => {
+                let (datatype, names) = match *name {
+                    "tosa" => ("FP32", [Some("x"), Some("tosa_clamp_default")]),
+                    "vulkan" => ("FLOAT32", [None; 2]),
+                    _ => ("float32", [None; 2]),
+                };
+                ((names[0], Some(datatype), Some(vec![1, 3, 8, 8])), (names[1], Some(datatype), Some(vec![1, 4, 8, 8])))
+            }
+        };
+        let [input, output] = [&found.inputs[..], &found.outputs[..]].map(|list| match list {
+            [only] => (only.name.as_deref(), only.datatype.as_deref(), only.sizes.clone()),
+            _ => panic!("{found:?}"),
+        });
+        assert_eq!((input, output, found.is_complete), (x, y, true), "{name}");
+    }
+}
+
 /// Describes bytes by a format, without the hash of those that are malformed.
 fn problem(format: &str, bytes: &[u8]) -> Option<String> {
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");

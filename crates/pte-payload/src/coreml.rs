@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, UNKNOWN};
 use super::format::PayloadFormat;
+use super::signature::Signature;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 
@@ -54,6 +55,16 @@ impl PayloadFormat for CoreMl {
             true => reference(payload),
             false => files(payload),
         }
+    }
+
+    fn signature(&self, payload: &Blob) -> Result<Option<Signature>, DescribeError> {
+        let facts = self.describe(payload)?;
+        let Some(Fact::Map(metadata)) = facts.get("metadata") else { return Ok(None) };
+        let mut found = Signature::of(&Facts::from(metadata.clone()));
+        // The lists have names.
+        let arguments = found.iter_mut().flat_map(|found| found.inputs.iter_mut().chain(&mut found.outputs));
+        arguments.for_each(|argument| argument.name = argument.datatype.take());
+        Ok(found)
     }
 }
 

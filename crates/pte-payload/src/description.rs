@@ -150,7 +150,7 @@ pub fn name_of(names: &[&'static str], first: i64, number: i64) -> Cow<'static, 
 }
 
 /// Name of the number of items or names that a list or a map leaves out.
-const MORE: &str = "more";
+pub(crate) const MORE: &str = "more";
 
 impl Fact {
     /// Returns the first [`MAX_LISTED`] of `total` items.
@@ -273,9 +273,20 @@ impl Facts {
         self.add(name, Facts::default().with("offset", Fact::Bytes(offset)).with("size", Fact::Bytes(size)));
     }
 
+    /// Returns the fact with a name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Fact> {
+        self.0.iter().find_map(|(known, fact)| (known == name).then_some(fact))
+    }
+
     /// Returns the facts.
     pub fn into_list(self) -> Vec<(Cow<'static, str>, Fact)> {
         self.0
+    }
+}
+
+impl From<Vec<(Cow<'static, str>, Fact)>> for Facts {
+    fn from(facts: Vec<(Cow<'static, str>, Fact)>) -> Facts {
+        Facts(facts)
     }
 }
 

@@ -6,6 +6,7 @@ use super::decoded::DecodedPayload;
 use super::description::{DescribeError, Description, Facts};
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
+use super::signature::Signature;
 use pte_model::data::Blob;
 
 /// Number of first bytes by which a payload is recognised.
@@ -28,6 +29,14 @@ pub trait PayloadFormat: Sync {
     /// # Errors
     /// The payload cannot be read, or is malformed. The message has the position in the payload.
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError>;
+
+    /// Returns the inputs and outputs of the delegate; `None` if the payload does not state them.
+    ///
+    /// # Errors
+    /// As [`PayloadFormat::describe`].
+    fn signature(&self, payload: &Blob) -> Result<Option<Signature>, DescribeError> {
+        Ok(Signature::of(&self.describe(payload)?))
+    }
 
     /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the
     /// backend. Reads no data of constants.

@@ -1,8 +1,8 @@
 //! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`],
 //! and a row of [`FORMATS`]. XNNPACK, whose graphs are also changed and written, is the crate `pte-xnnpack`,
-//! which has the [`Formats`] of all backends.
+//! which has the [`Formats`] of all backends. [`decoded`] has what is asked of a payload whose format is decoded.
 //!
-//! This crate depends neither on programs nor on YAML.
+//! This crate depends neither on YAML nor on programs: it compares arguments with their tensors, and reads no methods.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -24,6 +24,7 @@ pub mod memory;
 pub mod mlx;
 pub mod mps;
 pub mod qnn;
+pub mod signature;
 pub mod tosa;
 pub mod vulkan;
 

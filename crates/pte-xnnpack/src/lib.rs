@@ -32,6 +32,7 @@ use pte_model::data::Blob;
 pub use pte_payload;
 use pte_payload::decoded::DecodedPayload;
 use pte_payload::description::{DescribeError, Facts};
+use pte_payload::memory::{DelegateMemory, Processor};
 use pte_payload::{Formats, PayloadFormat};
 
 /// Compiles and runs the Rust block of README.md.
@@ -68,6 +69,10 @@ impl PayloadFormat for Xnnpack {
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         XnnpackPayload::new(payload.clone()).describe()
+    }
+
+    fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
+        XnnpackPayload::new(payload.clone()).memory(processor)
     }
 
     fn decoded(&self, payload: &Blob) -> Option<Box<dyn DecodedPayload>> {

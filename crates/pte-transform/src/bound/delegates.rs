@@ -6,12 +6,10 @@ use std::collections::btree_map::Entry;
 use super::payload::{change, new_dims, new_sizes};
 use super::propagate::Propagation;
 use super::values::{is_dynamic, sizes_of};
-use pte_model::data::Blob;
 use pte_model::diagnostics::clipped;
 use pte_model::program::{BackendDelegate, DelegateId, Tensor, ValueId};
 use pte_xnnpack::BACKEND;
 use pte_xnnpack::arguments;
-use pte_xnnpack::decode::decode;
 
 impl Propagation<'_> {
     pub(super) fn delegate_call(&mut self, at: &dyn Fn() -> String, id: DelegateId, args: &[ValueId]) {
@@ -26,17 +24,16 @@ impl Propagation<'_> {
             return;
         }
         let found = id.get().zip(self.plan.delegate(id));
-        let Some((delegate, BackendDelegate { id: backend, processed, .. })) = found else { return };
-        let backend = backend.as_deref().unwrap_or_default();
-        let what = format!("delegate {delegate} of {}", clipped(backend));
+        let Some((index, delegate)) = found else { return };
+        let backend = delegate.id.as_deref().unwrap_or_default();
+        let what = format!("delegate {index} of {}", clipped(backend));
         if backend != BACKEND {
             let message =
                 "the payload is compiled for the sizes of its arguments, and only those of XNNPACK can be changed";
             self.fail(at, &what, message, args);
             return self.mark_outputs(args);
         }
-        let payload = self.program.blob(*processed);
-        if let Err(message) = self.xnnpack_call(delegate, payload, &values, is_unknown) {
+        if let Err(message) = self.xnnpack_call(index, delegate, &values, is_unknown) {
             self.fail(at, &what, &message, args);
             self.mark_outputs(args);
         }
@@ -57,13 +54,14 @@ impl Propagation<'_> {
     /// Description of the mismatch.
     fn xnnpack_call(
         &mut self,
-        delegate: usize,
-        payload: &Blob,
+        index: usize,
+        delegate: &BackendDelegate,
         values: &[Option<usize>],
         is_unknown: bool,
     ) -> Result<(), String> {
-        let mut graph = decode(payload).map_err(|error| format!("the payload is not read: {error}"))?;
-        let externals = arguments::of(&graph);
+        let payload = self.decoded.xnnpack(delegate).ok_or("the payload overlaps others")?;
+        let graph = payload.graph().map_err(|error| format!("the payload is not read: {error}"))?;
+        let externals = arguments::of(graph);
         let mut inputs = BTreeMap::new();
         let mut is_static = true;
         for external in externals.iter().filter(|external| external.is_input) {
@@ -72,12 +70,14 @@ impl Propagation<'_> {
             is_static &= !value.is_some_and(|value| is_dynamic(&self.new.values[value]));
             inputs.insert(external.number, new_dims(external, old, new)?);
         }
-        if let Some(other) = self.payloads.changed.get(&delegate).filter(|other| other.inputs != inputs) {
+        if let Some(other) = self.payloads.changed.get(&index).filter(|other| other.inputs != inputs) {
             return Err(format!("another call has inputs of sizes {:?}, this one {inputs:?}", other.inputs));
         }
-        let changed = match self.payloads.changed.entry(delegate) {
+        let changed = match self.payloads.changed.entry(index) {
             Entry::Occupied(changed) => changed.into_mut(),
-            Entry::Vacant(place) => place.insert(change(&mut graph, payload, &externals, inputs, delegate)?),
+            Entry::Vacant(place) => {
+                place.insert(change(&mut graph.clone(), payload.blob(), &externals, inputs, index)?)
+            }
         };
         let outputs = changed.outputs.clone();
         for (external, dims) in outputs {

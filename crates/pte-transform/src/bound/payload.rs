@@ -12,7 +12,7 @@ use pte_xnnpack::{BACKEND, resize::resize};
 
 /// Payloads that were changed.
 #[derive(Default)]
-pub(super) struct Payloads {
+pub(super) struct ChangedPayloads {
     /// By delegate: the sizes of the inputs of its first call, and the new payload.
     pub changed: BTreeMap<usize, Changed>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Changed {
     pub outputs: Vec<(GraphArgument, Vec<u64>)>,
 }
 
-impl Payloads {
+impl ChangedPayloads {
     /// Returns the new payloads.
     pub fn finish(self) -> (BTreeMap<usize, Blob>, Vec<BoundedDelegate>) {
         let (mut payloads, mut reports) = (BTreeMap::new(), Vec::new());

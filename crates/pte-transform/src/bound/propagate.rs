@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::inputs::ResolvedInput;
-use super::payload::Payloads;
+use super::payload::ChangedPayloads;
 use super::report::{BoundError, BoundedDelegate, KeptResults};
 use super::values::{instruction_name, is_dynamic, sizes_of};
 use pte_analysis::inference::{Knowledge, difference, tensors};
@@ -18,6 +18,7 @@ use pte_model::data::Blob;
 use pte_model::diagnostics::clipped;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, TensorShapeDynamism, ValueId};
 use pte_operators::inference::{Dim, InferenceError, InvalidArgument, ResultMeta, TensorMeta};
+use pte_xnnpack::payloads::Payloads;
 
 /// Number of items of lists that the calls of a method look at; a list beyond it counts as changed.
 const MAX_ITEMS: usize = 1 << 20;
@@ -41,7 +42,6 @@ pub(super) struct Outcome {
 
 /// The state of the propagation.
 pub(super) struct Propagation<'p> {
-    pub(super) program: &'p Program,
     pub(super) plan: &'p ExecutionPlan,
     pub(super) label: &'p dyn Fn(usize) -> String,
     operators: MethodOperators,
@@ -61,7 +61,9 @@ pub(super) struct Propagation<'p> {
     has_static: bool,
     /// Items of lists that may still be looked at.
     items: usize,
-    pub(super) payloads: Payloads,
+    pub(super) payloads: ChangedPayloads,
+    /// Payloads of the program.
+    pub(super) decoded: Payloads,
     kept: Vec<KeptResults>,
     pub(super) errors: Vec<BoundError>,
 }
@@ -87,10 +89,10 @@ impl<'p> Propagation<'p> {
             written: vec![false; values.len()],
             has_static: false,
             items: MAX_ITEMS,
-            payloads: Payloads::default(),
+            payloads: ChangedPayloads::default(),
+            decoded: Payloads::of_program(program),
             kept: Vec::new(),
             errors: Vec::new(),
-            program,
             plan,
             label,
             operators,

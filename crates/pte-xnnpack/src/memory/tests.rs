@@ -2,8 +2,8 @@
 //! and of malformed ones.
 
 use super::*;
-use crate::draft::{Draft, DraftField, DraftNode, DraftValue};
 use crate::decode::decode;
+use crate::draft::{Draft, DraftField, DraftNode, DraftValue};
 use crate::encode;
 use crate::model::{FieldContent, NodeOperation};
 use crate::schema::Operation;
