@@ -5,8 +5,8 @@
 //! another one.
 
 use pte_xnnpack::draft::{Draft, DraftNode, DraftValue};
-use pte_xnnpack::draft_sizes::{self, SizedValue};
-use pte_xnnpack::model::NodeOperation;
+use pte_xnnpack::draft_sizes;
+use pte_xnnpack::model::{NodeOperation, Sizes};
 
 /// Properties of a value that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,16 +24,6 @@ struct Visited<'d> {
     stated: StatedValue,
     has_type: bool,
     has_sizes: bool,
-}
-
-impl SizedValue for Visited<'_> {
-    fn sizes(&self) -> Option<&[u64]> {
-        self.has_sizes.then_some(&*self.dims)
-    }
-
-    fn datatype(&self) -> i16 {
-        self.value.datatype
-    }
 }
 
 /// Returns the properties to print for each value of a graph, by position.
@@ -66,10 +56,14 @@ fn visited(value: &DraftValue) -> Visited<'_> {
 
 fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     let NodeOperation::Known(_) = node.operation else { return };
-    let datatype =
-        node.values(false).next().map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
+    let first = node.values(false).next().map(|first| &values[first]).filter(|first| first.has_type);
+    let datatype = first.map(|first| first.value.datatype);
+    let sized = |position: usize| {
+        let Visited { value, dims, has_sizes, .. } = &values[position];
+        (has_sizes.then(|| Sizes::from(&dims[..])), value.datatype)
+    };
     // Nothing is inferred from a node that violates a rule.
-    let found = draft_sizes::outputs(node, values).unwrap_or_default();
+    let found = draft_sizes::outputs(node, sized).unwrap_or_default();
     for output in node.values(true) {
         let value = &mut values[output];
         if !value.has_type {

@@ -22,7 +22,7 @@ use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, default_field,
     is_operand, nbytes, scale_size,
 };
-use pte_xnnpack::draft_sizes::{self, SizedValue};
+use pte_xnnpack::draft_sizes;
 use pte_xnnpack::model::{Container, ExtraContent, FieldContent};
 use pte_xnnpack::parameters;
 use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
@@ -73,16 +73,6 @@ struct OpenValue<'d> {
     reported: bool,
     /// A value of unknown sizes on which its sizes depend: the node that writes it reads that value.
     after: Option<usize>,
-}
-
-impl SizedValue for OpenValue<'_> {
-    fn sizes(&self) -> Option<&[u64]> {
-        self.sizes.as_deref()
-    }
-
-    fn datatype(&self) -> i16 {
-        self.draft.datatype
-    }
 }
 
 struct GraphResolver<'d, 'a, 'f> {
@@ -492,7 +482,11 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             }
         }
         let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
-        let found = match draft_sizes::outputs(draft, &self.values) {
+        let sized = |position: usize| {
+            let OpenValue { sizes, draft, .. } = &self.values[position];
+            (sizes.as_deref().map(Into::into), draft.datatype)
+        };
+        let found = match draft_sizes::outputs(draft, sized) {
             Ok(found) => found,
             Err(SizeError::Unknown(input)) => {
                 outputs.iter().for_each(|output| self.values[*output].after = Some(input));

@@ -15,10 +15,11 @@ use pte_model::format::container::PREAMBLE;
 use pte_model::format::flatbuffer::ObjectKind;
 use pte_model::format::flatbuffer::walk::Objects;
 use pte_model::format::table::Union;
-use pte_payload::header::{HEADER, Sections};
-use pte_xnnpack::decode;
+use pte_payload::header::HEADER;
+use pte_xnnpack::decode::ReadGraph;
 use pte_xnnpack::model::{Container, FieldContent, Graph};
-use pte_xnnpack::schema::{BUFFER, Datatype, GRAPH, MAGIC};
+use pte_xnnpack::payload::XnnpackPayload;
+use pte_xnnpack::schema::{BUFFER, Datatype, GRAPH};
 
 /// Largest graph that is explained, in bytes.
 const MAX_GRAPH: u64 = 64 << 20;
@@ -78,16 +79,16 @@ fn split(
     source: &FileBytes<'_>,
 ) -> io::Result<Option<PayloadBlocks>> {
     let len = block.end - at;
-    let head = source.read(at, at + len.min(HEADER as u64))?;
-    let Ok(sections) = Sections::read(MAGIC, &head, len) else { return Ok(None) };
+    let Some(payload) = origin.blob(at, len, block.end).map(XnnpackPayload::new) else { return Ok(None) };
+    let (Ok(ReadGraph { sections, .. }), Ok(graph)) = (payload.read(MAX_GRAPH), payload.graph()) else {
+        return Ok(None);
+    };
     let (start, size) = sections.graph;
     let has_header = sections.constants.is_some();
     let is_arranged = if has_header { start >= HEADER as u64 } else { start == 0 };
-    if size > MAX_GRAPH || !is_arranged {
+    if !is_arranged {
         return Ok(None);
     }
-    let graph = origin.blob(at, len, block.end).map(|payload| decode::decode(&payload));
-    let Some(Ok(graph)) = graph else { return Ok(None) };
     let head = source.read(at, at + start + size)?;
     let objects = Objects::find(&head[start as usize..], &GRAPH);
     let base = at + start;
@@ -104,7 +105,7 @@ fn split(
         if at + data < end {
             return Ok(None);
         }
-        constants = pieces(at, at + data, at + data + size, claims(&graph), source)?;
+        constants = pieces(at, at + data, at + data + size, claims(graph), source)?;
         if at + data > end {
             constants.insert(0, padding(end, at + data, source)?);
         }
@@ -117,7 +118,7 @@ fn split(
     }
     let inline = match graph.container {
         Container::Header => HashMap::new(),
-        Container::Bare => owners(&graph, &objects, &head),
+        Container::Bare => owners(graph, &objects, &head),
     };
     let memory = size as usize;
     let in_segment = matches!(block.kind, BlockKind::Segment(_));
