@@ -166,7 +166,7 @@ fn list(
     let mut payloads: Vec<Payload> = Vec::new();
     let mut first: HashMap<BlobId, String> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
-        for (index, (delegate, calls)) in plan.delegates().iter().zip(plan.delegate_calls()).enumerate() {
+        for (index, (delegate, calls)) in plan.delegates().iter().zip(pte_memory::delegates::calls(plan)).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
             let format = pte_xnnpack::FORMATS.format_of(&backend, data)?;

@@ -2,7 +2,6 @@
 
 use super::resolve::{Sample, forward, resolved};
 use pte_analysis::method::Method;
-use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{Lifetimes, lifetimes};
 use pte_model::program::Memory;
 

@@ -303,17 +303,16 @@ impl MethodSummary {
             }
         }
         let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
-        let delegates =
-            plan.delegates().iter().zip(plan.delegate_calls()).enumerate().map(|(number, (delegate, calls))| {
-                DelegateSummary {
-                    name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
-                    named_data_bytes: named.of(delegate.processed),
-                    backend: delegate.id.clone().unwrap_or_default(),
-                    bytes: program.blob(delegate.processed).len(),
-                    calls,
-                    interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),
-                }
-            });
+        let delegates = plan.delegates().iter().zip(pte_memory::delegates::calls(plan)).enumerate().map(
+            |(number, (delegate, calls))| DelegateSummary {
+                name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
+                named_data_bytes: named.of(delegate.processed),
+                backend: delegate.id.clone().unwrap_or_default(),
+                bytes: program.blob(delegate.processed).len(),
+                calls,
+                interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),
+            },
+        );
         MethodSummary {
             name: name(plan),
             inputs: plan.inputs.iter().flatten().map(described).collect(),

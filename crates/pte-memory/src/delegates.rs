@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::subject::Subject;
 use pte_model::data::BlobId;
-use pte_model::program::ExecutionPlan;
+use pte_model::program::{ExecutionPlan, Instruction};
 use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
 
 /// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a
@@ -34,6 +34,16 @@ pub struct DelegateFootprint {
 
 /// Memory by backend and payload: delegates, also of several methods, may have the same payload.
 pub(crate) type KnownMemory<'p> = HashMap<(&'p str, BlobId), Result<DelegateMemory, String>>;
+
+/// Returns, by delegate of a method, the number of instructions that call it.
+pub fn calls(plan: &ExecutionPlan) -> Vec<usize> {
+    let mut calls = vec![0; plan.delegates().len()];
+    for instruction in plan.instructions() {
+        let Instruction::DelegateCall { delegate_index, .. } = instruction else { continue };
+        delegate_index.item_mut(&mut calls).into_iter().for_each(|calls| *calls += 1);
+    }
+    calls
+}
 
 /// Returns the memory of all delegates of a method, in the order of the program.
 pub(crate) fn footprints<'p>(
@@ -63,7 +73,7 @@ pub(crate) fn footprints<'p>(
             not_counted: memory.as_ref().err().cloned(),
         }
     };
-    plan.delegate_calls().into_iter().enumerate().map(footprint).collect()
+    calls(plan).into_iter().enumerate().map(footprint).collect()
 }
 
 /// Bytes that delegates of a method take from the heap, part of

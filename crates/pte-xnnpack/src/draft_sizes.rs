@@ -5,8 +5,8 @@ use crate::draft::{DraftField, DraftNode};
 use crate::model::{NodeOperation, Sizes};
 use crate::sizes::{self, Outputs, SizeError};
 
-/// Returns the sizes of the outputs of an operation of a draft; none if the operation is unknown. `value` returns sizes,
-/// `None` if they are not known yet, and element type of the value at a position.
+/// Returns the sizes of the outputs of an operation of a draft; none if the operation is unknown. `value` returns the
+/// sizes, if they are known yet, and the element type of the value at a position.
 ///
 /// # Errors
 /// An operand or parameter that does not fit, or the first input whose sizes are not known.

@@ -996,14 +996,4 @@ impl ExecutionPlan {
     pub fn delegates(&self) -> &[BackendDelegate] {
         self.delegates.as_deref().unwrap_or_default()
     }
-
-    /// Returns, by delegate, the number of instructions that call it.
-    pub fn delegate_calls(&self) -> Vec<usize> {
-        let mut calls = vec![0; self.delegates().len()];
-        for instruction in self.instructions() {
-            let Instruction::DelegateCall { delegate_index, .. } = instruction else { continue };
-            delegate_index.item_mut(&mut calls).into_iter().for_each(|calls| *calls += 1);
-        }
-        calls
-    }
 }
