@@ -135,7 +135,7 @@ impl Formats {
 }
 
 fn head(payload: &Blob) -> io::Result<Vec<u8>> {
-    Ok(payload.read_at(0, payload.len().min(HEAD as u64) as usize)?)
+    payload.read_at(0, payload.len().min(HEAD as u64) as usize)
 }
 
 /// A payload of a backend, which is decoded once.
