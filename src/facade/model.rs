@@ -199,7 +199,8 @@ impl Model {
     /// let file = std::env::temp_dir().join(format!("linear-{}.ptd", std::process::id()));
     /// std::fs::write(&file, split.data_files().next().unwrap().1.to_vec()?)?;
     ///
-    /// let program = Model::from_binary("linear.pte", split.program_file().unwrap().to_vec()?).with_data_files([&file]);
+    /// let program = Model::from_binary("linear.pte", split.program_file().unwrap().to_vec()?)
+    ///     .with_data_files([&file]);
     /// assert_eq!(program.weights()?.weights[0].bytes, 48);
     /// # std::fs::remove_file(&file)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

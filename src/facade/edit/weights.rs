@@ -98,8 +98,8 @@ impl Model {
         })
     }
 
-    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. [`compare_manifests`](crate::weights::compare_manifests) compares two of
-    /// them.
+    /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in.
+    /// [`compare_manifests`](crate::weights::compare_manifests) compares two of them.
     ///
     /// ```
     /// use pte_emit::weights::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind};
