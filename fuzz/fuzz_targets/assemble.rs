@@ -9,7 +9,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::OutputFile;
-use pte_emit::{Model, AssembleOptions};
+use pte_emit::{AssembleOptions, Model};
 
 /// Maximum size of data in bytes.
 const MAX_SIZE: u64 = 1 << 20;

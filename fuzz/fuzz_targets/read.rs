@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::{Assembly, Model, AssembleOptions, PrintOptions};
+use pte_emit::{AssembleOptions, Assembly, Model, PrintOptions};
 
 /// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
 const MAX_FILE: u64 = 16 << 20;

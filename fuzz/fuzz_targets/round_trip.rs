@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::{Model, AssembleOptions, PrintOptions};
+use pte_emit::{AssembleOptions, Model, PrintOptions};
 
 /// Maximum size of data and files in bytes.
 const MAX_SIZE: u64 = 1 << 20;

@@ -151,8 +151,9 @@ impl Model {
 fn nth<T: Serialize>(answers: Vec<(String, T)>, file: usize) -> Result<String, pte_emit::Error> {
     let count = answers.len();
     let answer = answers.into_iter().nth(file);
-    let missing =
-        || requested(&format!("file={file}: the source has {}", pte_emit::command::text::counted(count as u64, "file")));
+    let missing = || {
+        requested(&format!("file={file}: the source has {}", pte_emit::command::text::counted(count as u64, "file")))
+    };
     answer.map(|(_, answer)| json(&answer)).ok_or_else(missing)
 }
 

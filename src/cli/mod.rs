@@ -1,4 +1,5 @@
-//! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
+//! Command line: arguments, inputs and outputs, exit statuses. One file per command; what several share is in
+//! files such as `options`, `sources`, `outputs` and `io`.
 //!
 //! Everything that does not concern files and terminals is in the rest of the library, of which this module uses the
 //! public API only. It is public, but not part of that API: the binary and the Python package run it, and the public

@@ -188,8 +188,9 @@ impl Model {
         self
     }
 
-    /// Sets the `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: all
-    /// questions use them. Of several with a key, the first one counts.
+    /// Sets the `.ptd` files that the program is loaded with, in addition to those that YAML assembles to; they replace
+    /// those of an earlier call. Questions about the program, comparisons and tests use them. What moves their data into
+    /// a program is [`AssembleOptions::with`]. Of several files with a key, the first one counts.
     ///
     /// ```
     /// use pte_emit::{AssembleOptions, Model};
