@@ -27,7 +27,7 @@ methods:
       - {kernel: aten::add.out, args: [a, c], out: y}
 ";
 
-/// Builds `m.pte` of [`PROGRAM`], and `one.ptd` and `two.ptd` of files with equal metadata, which have its data.
+/// Builds `m.pte` of `PROGRAM`, and `one.ptd` and `two.ptd` of files with equal metadata, which have its data.
 pub fn program_with_data() -> Folder {
     let folder = Folder::new(&[("m.yaml", PROGRAM)]);
     folder.run(&["m.yaml", "-o", "m.pte"]).exits(0);
