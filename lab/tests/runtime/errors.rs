@@ -5,6 +5,7 @@ use std::fs;
 
 use pretty_assertions::assert_eq;
 use pte_emit::check::RuntimeError;
+use pte_emit::release::EXECUTORCH;
 
 use crate::support::runner;
 
@@ -12,9 +13,9 @@ use crate::support::runner;
 #[ignore = "downloads the ExecuTorch runtime"]
 fn errors_are_those_of_the_header() {
     let folder = runner::locate().parent().expect("a folder").to_owned();
-    let wheels = fs::read_dir(&folder).expect("fetch.sh made it").map(|entry| entry.expect("it is readable").path());
-    let header = "executorch/include/executorch/runtime/core/error.h";
-    let header = wheels.map(|path| path.join(header)).find(|path| path.exists()).expect("the unpacked wheel");
+    // Wheels of other releases may be beside it.
+    let header = format!("executorch-{EXECUTORCH}/executorch/include/executorch/runtime/core/error.h");
+    let header = folder.join(header);
     let text = fs::read_to_string(header).expect("it is readable");
     let (_, body) = text.split_once("enum class Error").expect("the enum");
     let (body, _) = body.split_once("};").expect("its end");
