@@ -31,8 +31,9 @@ const INSTRUCTIONS: [usize; 3] = [16, 30, 60];
 const OVERLAPS: u64 = 4;
 /// Rules that report memory which a plan of an exporter overwrites.
 const PLAN_RULES: [RuleId; 2] = [RuleId::X_4, RuleId::X_25];
-/// Rules that report memory which overlaps at random.
-const MEMORY_RULES: [RuleId; 5] = [RuleId::X_4, RuleId::X_5, RuleId::X_6, RuleId::X_20, RuleId::X_25];
+/// Rules about memory that is overwritten, and about content that is read before it is written there.
+const MEMORY_RULES: [RuleId; 7] =
+    [RuleId::X_1, RuleId::X_4, RuleId::X_5, RuleId::X_6, RuleId::X_20, RuleId::X_25, RuleId::X_28];
 /// Offsets are multiples of this.
 const ALIGNMENT: u64 = 64;
 
