@@ -517,7 +517,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
     /// Returns the first slot beyond the schema whose field is present.
     ///
     /// # Errors
-    /// A vtable that many tables share with so many entries that they exhaust the budget.
+    /// A long vtable that many tables share exhausts the budget.
     pub fn beyond_schema(&self) -> Result<Option<u16>> {
         let known = self.table.fields.len();
         let Some(entries) = self.slots.get(2 * known..).filter(|entries| !entries.is_empty()) else { return Ok(None) };

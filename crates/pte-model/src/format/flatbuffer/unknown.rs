@@ -77,7 +77,7 @@ struct FoundTable {
 }
 
 /// Returns the slots of a table whose content the schema does not have: those beyond its fields, and the values of
-/// unions with an unknown tag. `None` if tables share a vtable with so many entries that copies exceed the budget.
+/// unions with an unknown tag. `None` if the copies of a long vtable that tables share exceed the budget.
 fn unknown_slots(
     bytes: &[u8],
     at: usize,
