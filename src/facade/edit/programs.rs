@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use super::layouts::{self, InputLayout};
 use crate::emitter;
+use crate::facade::model::data_entries;
 use crate::layout::{self, LayoutConfig};
 use crate::pipeline::{AssembleOptions, Resolved};
 use indexmap::IndexSet;
-use pte_model::data::{Origin, dedup};
+use pte_model::data::dedup;
 use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
 use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::reader;
 use pte_model::reader::flat_tensor::FlatTensorEntry;
 use pte_transform::error::EditError;
 use pte_transform::extract::Extracted;
@@ -250,7 +250,7 @@ impl Resolved {
     /// use pte_emit::edit::{MetadataChange, MetadataOptions};
     ///
     /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
-    /// let options = MetadataOptions::default().verbatim(false);
+    /// let options = MetadataOptions::default();
     /// let (resolved, change): (_, MetadataChange) = linear.set_metadata("get_eos_id", "2", &options)?;
     /// assert_eq!((change.before, resolved.metadata()?.len()), (None, 1));
     /// # Ok::<(), pte_emit::Error>(())
@@ -313,9 +313,8 @@ fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<()
     let mut first: HashMap<String, (usize, FlatTensorEntry)> = HashMap::new();
     let mut common: BTreeMap<(usize, usize, bool), Vec<String>> = BTreeMap::new();
     for (number, path) in files.iter().enumerate() {
-        let name = path.display().to_string();
-        let unreadable = |error: io::Error| Error::io(&name, "", &error);
-        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(unreadable)? {
+        let unreadable = |error: io::Error| Error::io(&path.display().to_string(), "", &error);
+        for entry in data_entries(path)? {
             let Some((other, present)) = first.get(&entry.key) else {
                 first.insert(entry.key.clone(), (number, entry));
                 continue;
