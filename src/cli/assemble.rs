@@ -462,16 +462,17 @@ impl AssembleArguments {
 
     /// Options of assembling an input called `name`.
     fn options(&self, name: &OsStr) -> AssembleOptions {
-        let mut options = self.sources.options();
-        options.layout = self.layout.0.clone();
-        options.external_data = self.data_file().is_some();
-        options.external = self.external_data.iter().filter_map(ExternalArgument::rule).cloned().collect();
-        options.internal_data = self.internal_data.iter().any(String::is_empty);
-        options.internal = self.internal_data.iter().filter(|text| !text.is_empty()).map(Pattern::new).collect();
-        options.with.clone_from(&self.sources.with);
-        options.shards = self.shards(name);
-        options.prune = self.prune;
-        options
+        let internal = self.internal_data.iter().filter(|text| !text.is_empty());
+        self.sources
+            .options()
+            .layout(self.layout.0.clone())
+            .external_data(self.data_file().is_some())
+            .external(self.external_data.iter().filter_map(ExternalArgument::rule).cloned().collect())
+            .internal_data(self.internal_data.iter().any(String::is_empty))
+            .internal(internal.map(Pattern::new).collect())
+            .with(self.sources.with.clone())
+            .shards(self.shards(name))
+            .prune(self.prune)
     }
 
     /// Options of splitting the `.ptd`; the names of the shards begin with its name.

@@ -17,7 +17,6 @@ use pte_emit::{
     diff::{
         DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
     },
-    memory::MemoryOptions,
 };
 use serde::Serialize;
 
@@ -132,8 +131,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());
     let memory = || {
-        let mut options = MemoryOptions::default();
-        arguments.runtime.set(&mut options);
+        let options = arguments.runtime.options();
         Ok([left.memory(&options)?, right.memory(&options)?])
     };
     let budget = arguments.budget.as_ref().map(|budget| budget.lines(&found, memory)).transpose()?;

@@ -10,8 +10,7 @@ use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_
 use pte_emit::{
     Report,
     memory::{
-        Abi, BoundaryBuffers, MemoryFigure, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor,
-        ProgramMemory,
+        Abi, BoundaryBuffers, MemoryFigure, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor, ProgramMemory,
     },
 };
 use serde::Serialize;
@@ -62,9 +61,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// # Errors
 /// An input that cannot be read, or has no program; output that cannot be written.
 pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let mut options = MemoryOptions::default();
-    arguments.runtime.set(&mut options);
-    options.external = arguments.external;
+    let options = arguments.runtime.options().external(arguments.external);
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut reports = Vec::new();

@@ -123,18 +123,19 @@ enum ProcessorName {
 }
 
 impl RuntimeArguments {
-    /// Sets the options that state the runtime.
-    pub fn set(&self, options: &mut MemoryOptions) {
-        options.abi = match self.abi {
+    /// Returns the options of the memory that the runtime needs.
+    pub fn options(&self) -> MemoryOptions {
+        let abi = match self.abi {
             AbiName::Bits64 => Abi::Bits64,
             AbiName::Arm32 => Abi::Arm32,
         };
-        options.processor = self.processor.map(|name| match name {
+        let processor = self.processor.map(|name| match name {
             ProcessorName::X86Avx512 => Processor::X86Avx512,
             ProcessorName::X86Avx2 => Processor::X86Avx2,
             ProcessorName::Arm64 => Processor::Arm64,
             ProcessorName::Arm32 => Processor::Arm32,
         });
+        MemoryOptions::default().abi(abi).processor(processor)
     }
 }
 
