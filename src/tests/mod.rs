@@ -5,6 +5,7 @@ mod bound;
 mod check_limits;
 mod check_paths;
 mod check_semantics;
+mod check_values;
 mod emit_flat_tensor;
 mod emit_program;
 mod emit_safetensors;

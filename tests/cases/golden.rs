@@ -379,7 +379,8 @@ fn fuzz_seeds() -> Vec<Trial> {
 
 /// Rules without a case here: those of operators, data flow and unreadable data are tested by the unit tests of
 /// `check`. A rule with a case must not be in the list.
-const TESTED_IN_SRC: [RuleId; 28] = [
+const TESTED_IN_SRC: [RuleId; 30] = [
+    RuleId::T_14,
     RuleId::T_42,
     RuleId::O_3,
     RuleId::O_4,
@@ -401,6 +402,7 @@ const TESTED_IN_SRC: [RuleId; 28] = [
     RuleId::X_18,
     RuleId::X_21,
     RuleId::X_22,
+    RuleId::X_30,
     RuleId::X_19,
     RuleId::V_1,
     RuleId::V_2,

@@ -192,6 +192,8 @@ fn is_about_data(finding: &Finding) -> bool {
     };
     match finding.rule.id {
         RuleId::O_8 | RuleId::O_14 => is_about_elements(),
+        // What is not evaluated, because data cannot be read.
+        RuleId::X_30 => true,
         rule => ABOUT_PAYLOADS.contains(&rule),
     }
 }

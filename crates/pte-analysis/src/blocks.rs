@@ -132,14 +132,15 @@ pub fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
 
 /// Returns, by block, the states at its start; `None` for an unreachable block. The end of the method leads to its
 /// start, because a method can be executed several times. `edges` are in the order of the steps. `run` applies the
-/// effect of a block to states. It returns `None` if the work exceeds its bound; the result as a whole is then `None`.
+/// effect of a block to states, `join` has the index of the block where states meet. `run` returns `None` if the work
+/// exceeds its bound; the result as a whole is then `None`.
 pub fn solve<S: Clone + PartialEq>(
     blocks: &[Block],
     edges: &[Edge],
     end: u32,
     initial: Vec<S>,
     mut run: impl FnMut(&Block, &mut [S]) -> Option<()>,
-    join: impl Fn(&S, &S) -> S,
+    join: impl Fn(usize, &S, &S) -> S,
 ) -> Option<Vec<Option<Vec<S>>>> {
     let block_at = |step: u32| match step == end {
         true => 0,
@@ -156,7 +157,7 @@ pub fn solve<S: Clone + PartialEq>(
         let ahead = jump.is_none_or(|(_, falls_through)| falls_through).then_some(block.end);
         for next in ahead.into_iter().chain(jump.map(|(jump, _)| jump.to)) {
             let next = block_at(next);
-            if add(&mut entries[next], &state, &join) {
+            if add(&mut entries[next], &state, |one, other| join(next, one, other)) {
                 open.insert(next);
             }
         }

@@ -25,6 +25,15 @@ pub enum Knowledge {
     Tensor(Box<TensorMeta>),
     /// An Int that an instruction writes.
     Int(IntMeta),
+    /// A truth value that an instruction writes.
+    Bool(bool),
+    /// A floating point number that an instruction writes.
+    Double(f64),
+    /// None, which an instruction writes.
+    Null,
+    /// The declaration of a dynamic tensor holds. It has its sizes together with another one, so that results of calls
+    /// do not narrow them.
+    Shared,
     /// Nothing is known, because several instructions write it or its inference failed.
     Nothing,
 }
@@ -98,14 +107,17 @@ impl Inference {
         self.known[value] = knowledge;
     }
 
-    /// Calls a function under the assumption that values are these Ints.
-    pub fn assuming<T>(&mut self, ints: &[(usize, IntMeta)], function: impl FnOnce(&Inference) -> T) -> T {
-        let assume = |(value, int): &(usize, IntMeta)| std::mem::replace(&mut self.known[*value], Knowledge::Int(*int));
-        let known: Vec<Knowledge> = ints.iter().map(assume).collect();
+    /// Calls a function under the assumption that this is known about values.
+    pub fn assuming<T>(
+        &mut self,
+        assumed: impl IntoIterator<Item = (usize, Knowledge)>,
+        function: impl FnOnce(&Inference) -> T,
+    ) -> T {
+        let assume = |(value, known)| (value, std::mem::replace(&mut self.known[value], known));
+        let former: Vec<(usize, Knowledge)> = assumed.into_iter().map(assume).collect();
         let result = function(self);
-        for ((value, _), known) in ints.iter().zip(known) {
-            self.known[*value] = known;
-        }
+        // In reverse, if a value is there twice.
+        former.into_iter().rev().for_each(|(value, known)| self.known[value] = known);
         result
     }
 
@@ -204,7 +216,7 @@ impl Inference {
     /// Records the dynamic dimensions of a tensor. The program only declares the tensor as a whole to be dynamic.
     fn record_tensor(&mut self, values: &[EValue], index: usize, meta: &TensorMeta) {
         if let EValue::Tensor(tensor) = &values[index]
-            && self.known[index] != Knowledge::Nothing
+            && !matches!(self.known[index], Knowledge::Nothing | Knowledge::Shared)
             && difference(tensor, meta).is_none()
         {
             self.known[index] = Knowledge::Tensor(Box::new(meta.clone()));
@@ -216,7 +228,7 @@ impl Inference {
         let index = value.get()?;
         match (self.known.get(index)?, &values[index]) {
             (Knowledge::Tensor(meta), _) => Some(Cow::Borrowed(meta)),
-            (Knowledge::Stated, EValue::Tensor(tensor)) => stated(tensor).map(Cow::Owned),
+            (Knowledge::Stated | Knowledge::Shared, EValue::Tensor(tensor)) => stated(tensor).map(Cow::Owned),
             _ => None,
         }
     }
@@ -226,6 +238,9 @@ impl Inference {
         match (&self.known[index], &values[index]) {
             (Knowledge::Tensor(meta), _) => Argument::Tensor(Cow::Borrowed(meta)),
             (Knowledge::Int(int), _) => Argument::Int(*int),
+            (Knowledge::Bool(value), _) => Argument::Bool(*value),
+            (Knowledge::Double(value), _) => Argument::Double(*value),
+            (Knowledge::Null, _) => Argument::Null,
             (Knowledge::Nothing, EValue::Int(_)) => Argument::Int(IntMeta::Unknown),
             (Knowledge::Nothing, _) | (Knowledge::Stated, EValue::Unknown(_)) => Argument::Unknown,
             (Knowledge::Stated, EValue::Null) => Argument::Null,
@@ -233,9 +248,10 @@ impl Inference {
             (Knowledge::Stated, EValue::Bool(value)) => Argument::Bool(*value),
             (Knowledge::Stated, EValue::Double(value)) => Argument::Double(*value),
             (Knowledge::Stated, EValue::String(text)) => Argument::Str(text.as_deref().unwrap_or_default()),
-            (Knowledge::Stated, EValue::Tensor(tensor)) => {
+            (Knowledge::Stated | Knowledge::Shared, EValue::Tensor(tensor)) => {
                 stated(tensor).map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)))
             }
+            (Knowledge::Shared, _) => Argument::Unknown,
             (Knowledge::Stated, list) if !self.reads_items(list.items().len()) => Argument::Unknown,
             (Knowledge::Stated, EValue::IntList(items)) => {
                 Argument::Ints(items.iter().flatten().map(|item| self.int(values, *item)).collect())

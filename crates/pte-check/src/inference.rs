@@ -63,7 +63,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
         for alias in method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
-            calls.forget_aliases(alias.base, alias.result);
+            calls.share(alias.base, alias.result);
         }
         calls.classify_values();
         calls
@@ -159,20 +159,17 @@ impl<'m, 'p> CallInference<'m, 'p> {
         (!is_unique).then(|| hash(self.class(call).map(u64::from)) % self.accepted.len())
     }
 
-    /// Forgets a value that is replaced by another one, unless both are tensors with the same properties.
-    fn forget_aliases(&mut self, from: usize, to: usize) {
+    /// Notes that a value is replaced by another one. Tensors have the same properties, or the move is a finding
+    /// dynamic ones are resized together.
+    fn share(&mut self, from: usize, to: usize) {
         let values = self.method.values();
-        if let (EValue::Tensor(from), EValue::Tensor(to)) = (&values[from], &values[to])
-            && from.shape_dynamism == TensorShapeDynamism::STATIC
-            && to.shape_dynamism == TensorShapeDynamism::STATIC
-            && inference::stated(from) == inference::stated(to)
-        {
-            return;
-        }
-        self.inference.record(to, Knowledge::Nothing);
-        // It is resized together with the other one.
-        if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC) {
-            self.inference.record(from, Knowledge::Nothing);
+        for value in [from, to] {
+            match &values[value] {
+                EValue::Tensor(tensor) if tensor.shape_dynamism == TensorShapeDynamism::STATIC => {}
+                EValue::Tensor(_) => self.inference.record(value, Knowledge::Shared),
+                _ if value == to => self.inference.record(to, Knowledge::Nothing),
+                _ => {}
+            }
         }
     }
 
@@ -185,7 +182,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
         let operator = call.known;
         let is_compared = call.known.library.is_none() && !self.is_empty(call);
-        match self.inference.assuming(call.assumed, |inference| inference.call(values, operator, call.args)) {
+        let assumed = call.assumed.iter().map(|(value, item)| (*value, item.knowledge()));
+        match self.inference.assuming(assumed, |inference| inference.call(values, operator, call.args)) {
             Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
             Err(InferenceError::Invalid(invalid))
                 if is_compared && !call.known.facts.ignored.contains(&invalid.argument) =>

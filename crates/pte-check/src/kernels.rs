@@ -6,16 +6,17 @@
 
 use std::ops::Range;
 
+use super::contents::{Evaluated, Item, Node};
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
+use super::semantics::values::Values;
 use crate::RuleId::*;
 use pte_analysis::operators::ResolvedOperator;
-use pte_model::data::workers;
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::{DeviceType, EValue, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::facts::{Channels, Quantization, Selected};
-use pte_operators::inference::{IntMeta, constraints::MASKS};
+use pte_operators::inference::constraints::MASKS;
 
 /// A call of a known operator.
 #[derive(Clone, Copy)]
@@ -26,8 +27,10 @@ pub(super) struct KernelCall<'m, 'p> {
     pub args: &'p [ValueId],
     /// The method has jumps.
     pub jumps: bool,
-    /// Ints that are assumed for values that instructions write.
-    pub assumed: &'m [(usize, IntMeta)],
+    /// Numbers that are assumed for values that instructions write.
+    pub assumed: &'m [(usize, Item)],
+    /// Contents that the kernels of the method trust.
+    pub values: &'m Values,
 }
 
 /// Checks a call with the right number of arguments.
@@ -93,9 +96,9 @@ fn check_indices(
 ) {
     let (Some(sizes), Some((value, list))) = (call.tensor(table).map(sizes), call.argument(indices)) else { return };
     let mut check = |value: usize, range: Range<i128>, selected: &dyn Fn() -> String| {
-        let constants = call.constant_ints(value);
+        let constants = call.ints(value, findings, locate);
         let is_outside = |index: &i64| !range.contains(&i128::from(*index));
-        if let Some(wrong) = constants.and_then(|items| items.iter().copied().find(is_outside)) {
+        if let Some(wrong) = constants.iter().flat_map(|items| items.iter()).copied().find(is_outside) {
             findings.add(O_14, || {
                 let name = &call.known.signature.args[indices].name;
                 let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
@@ -134,17 +137,16 @@ fn check_indices(
     }
 }
 
-/// Checks that a constant of float32 has no NaN.
+/// Checks that a content of float32 that follows from the file has no NaN.
 fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
-    let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
-    let Some(data) = call.method.constant(tensor) else { return };
-    let has_nan = || {
-        let bytes = call.method.read_constant(data).unwrap_or_default();
-        bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan())
-    };
-    // Many calls may share a constant.
-    let mut cache = workers::lock(&call.method.constants_with_nan);
-    if *cache.entry(data).or_insert_with(has_nan) {
+    let Some((value, _)) = call.argument(position) else { return };
+    let is_float = |tensor: &&Tensor| tensor.scalar_type == ScalarType::FLOAT;
+    if call.tensor(position).filter(is_float).is_none() {
+        return;
+    }
+    let contents = call.contents(value, findings, locate);
+    let mut all = call.values.contents.borrow_mut();
+    if contents.into_iter().any(|content| all.has_nan(call.method, content)) {
         findings.add(O_14, || {
             let name = &call.known.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
@@ -160,10 +162,16 @@ fn check_repetitions(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let (Some(tensor), Some(stated)) = (call.tensor(repetitions), call.int(size)) else { return };
-    let ints = call.method.constant(tensor).and_then(|data| call.method.constant_ints(data, tensor.scalar_type));
-    let Some(sum) = ints.map(|ints| ints.iter().map(|int| i128::from(*int)).sum::<i128>()) else { return };
-    if sum != i128::from(stated) {
+    let (Some((value, EValue::Tensor(tensor))), Some(stated)) = (call.argument(repetitions), call.int(size)) else {
+        return;
+    };
+    // A tensor that is filled with a number has it once.
+    let elements = tensor.sizes.iter().flatten().map(|size| i128::from(*size)).product::<i128>();
+    let sums = call.ints(value, findings, locate).into_iter().map(|ints| {
+        let sum: i128 = ints.iter().map(|int| i128::from(*int)).sum();
+        if ints.len() == 1 { sum.saturating_mul(elements) } else { sum }
+    });
+    if let Some(sum) = sums.into_iter().find(|sum| *sum != i128::from(stated)) {
         findings.add(O_14, || {
             let names = [repetitions, size].map(|at| &call.known.signature.args[at].name);
             let found = format!("{stated} for argument `{}` of {}", names[1], call.known.name);
@@ -227,6 +235,9 @@ impl<'p> KernelCall<'_, 'p> {
     /// Returns an Int or Double argument; `None` for other kinds, and if an instruction replaces it.
     fn float(&self, position: usize) -> Option<f64> {
         let (value, argument) = self.argument(position)?;
+        if let Some(Item::Double(bits)) = self.assumed(value) {
+            return Some(f64::from_bits(bits));
+        }
         if let EValue::Double(float) = argument {
             return self.is_unchanged(value).then_some(*float);
         }
@@ -240,11 +251,70 @@ impl<'p> KernelCall<'_, 'p> {
 
     /// Returns the Int of a value if it is unchanged when the call is reached.
     pub(super) fn unchanged_int(&self, value: usize) -> Option<i64> {
-        if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
-            return Some(*int);
+        match self.assumed(value) {
+            Some(Item::Int(int)) => return Some(int),
+            Some(_) => return None,
+            None => {}
         }
         let EValue::Int(int) = &self.method.values()[value] else { return None };
         self.is_unchanged(value).then_some(*int)
+    }
+
+    fn assumed(&self, value: usize) -> Option<Item> {
+        self.assumed.iter().find(|(other, _)| *other == value).map(|(_, item)| *item)
+    }
+
+    /// Returns the contents that a tensor may have, as far as they follow from the file. Reports those that are not
+    /// evaluated.
+    fn contents(&self, value: usize, findings: &mut Findings, locate: &Locator<'_>) -> Vec<u32> {
+        let EValue::Tensor(tensor) = &self.method.values()[value] else { return Vec::new() };
+        let mut all = self.values.contents.borrow_mut();
+        let Some(possible) = self.values.trusted.get(&(self.step, value)) else {
+            let constant = self.method.constant(tensor).filter(|_| self.is_unchanged(value));
+            return constant.map(|data| all.add(Node::Constant(data))).into_iter().collect();
+        };
+        let mut contents = Vec::new();
+        for item in &possible.known {
+            let Item::Content(content) = *item else { continue };
+            match all.evaluate(self.method, content) {
+                Evaluated::Content(_) => contents.push(content),
+                Evaluated::Refused(reason) => self.report_open(value, &reason, findings, locate),
+            }
+        }
+        if let Some(open) = possible.open {
+            self.report_open(value, &open.reason(self.method), findings, locate);
+        }
+        contents
+    }
+
+    /// Returns the Ints that a tensor of int32 or int64 may have, as far as they follow from the file, in the order of
+    /// its memory; those of a tensor that is filled with a number, once. Reports those that are not evaluated.
+    fn ints(&self, value: usize, findings: &mut Findings, locate: &Locator<'_>) -> Vec<ConstantInts> {
+        let scalar_type = self.method.facts[value].scalar_type;
+        if !matches!(scalar_type, ScalarType::INT | ScalarType::LONG) {
+            return Vec::new();
+        }
+        let contents = self.contents(value, findings, locate);
+        let mut all = self.values.contents.borrow_mut();
+        // A content that is too large to be read is reported as a limit.
+        contents.into_iter().filter_map(|content| all.ints(self.method, content, scalar_type)).collect()
+    }
+
+    /// Reports an operand that follows from the file, but is not evaluated.
+    pub(super) fn report_open(&self, value: usize, reason: &str, findings: &mut Findings, locate: &Locator<'_>) {
+        let step = self.method.step_accesses(self.step);
+        let Some(access) = step.iter().find(|access| access.value as usize == value && access.kind.keeps()) else {
+            return;
+        };
+        findings.add(X_30, || {
+            let name = self.known.signature.args.get(access.arg as usize).map_or("", |arg| &*arg.name);
+            let found = format!(
+                "not fully checked: values[{value}], for argument `{name}` of {}, follows from the file; {reason}",
+                self.known.name
+            );
+            let expected = "a constant, or a value that is computed from inputs, or by operators that are evaluated";
+            (locate(&self.method.element_of(access)), found, expected.to_owned())
+        });
     }
 
     /// Returns `true` if no earlier instruction writes a value. In a method with jumps, no instruction may write it,
@@ -272,7 +342,11 @@ fn check_quantization(
     quantized.check_range(report);
     quantized.check_sizes(report);
     let Some(channels) = quantized.channels(report).filter(|_| quantization.tensors) else { return };
-    quantized.check_zero_points(report);
+    let zero_points = quantized.zero_points(findings, locate);
+    let report = &mut |position: usize, found: String, expected: String| {
+        findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
+    };
+    quantized.check_zero_points(zero_points, report);
     quantized.check_scales(channels, report);
 }
 
@@ -384,22 +458,30 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         }
     }
 
+    /// Returns `true` if the zero points are None, which means zero points of 0.
+    fn has_no_zero_points(&self) -> bool {
+        matches!(self.call.argument(2), Some((value, EValue::Null)) if self.call.is_unchanged(value))
+    }
+
+    /// Returns the zero points that follow from the file, if the kernel compares them.
+    fn zero_points(&self, findings: &mut Findings, locate: &Locator<'_>) -> Vec<ConstantInts> {
+        match self.call.argument(2) {
+            _ if !self.compares_zero_points() => Vec::new(),
+            _ if self.has_no_zero_points() => vec![ConstantInts::from([0])],
+            Some((value, EValue::Tensor(_))) => self.call.ints(value, findings, locate),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
     /// Checks that zero points of int8 are in the range of quantized values, if the kernel compares them.
-    fn check_zero_points(&self, report: &mut Report<'_>) {
+    fn check_zero_points(&self, zero_points: Vec<ConstantInts>, report: &mut Report<'_>) {
         let (Some(least), Some(most)) = self.range else { return };
         if !self.compares_zero_points() {
             return;
         }
-        let call = self.call;
-        // None means zero points of 0.
-        let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
-        let zero_points = if is_absent {
-            Some(ConstantInts::from([0]))
-        } else {
-            call.argument(2).and_then(|(value, _)| call.constant_ints(value))
-        };
-        let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
-        if let Some(wrong) = zero_points.and_then(outside) {
+        let mut zeros = zero_points.iter().flat_map(|zeros| zeros.iter()).copied();
+        if let Some(wrong) = zeros.find(|zero| !(least..=most).contains(zero)) {
+            let is_absent = self.has_no_zero_points();
             let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };
             report(2, found, format!("{least} to {most}, the range of quantized values"));
         }

@@ -16,7 +16,7 @@ pub use pte_releases;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod content;
+mod contents;
 mod data;
 mod errors;
 mod fields;

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
-use super::semantics::execution::Assumptions;
 use super::semantics::method::MethodAnalysis;
+use super::semantics::values::Values;
 
 use crate::RuleId::*;
 use pte_analysis::blocks::InstructionRef;
@@ -20,12 +20,7 @@ use pte_operators::kinds::Kinds;
 use pte_operators::{Arg, Base};
 
 /// Checks the calls of a method, also with the possible Ints of values that instructions write.
-pub(super) fn check(
-    method: &MethodAnalysis<'_>,
-    assumptions: &Assumptions,
-    findings: &mut Findings,
-    locate: &Locator<'_>,
-) {
+pub(super) fn check(method: &MethodAnalysis<'_>, values: &Values, findings: &mut Findings, locate: &Locator<'_>) {
     let jumps = method.steps.iter().any(|step| matches!(step.instruction, Instruction::JumpFalseCall { .. }));
     let mut inference = CallInference::new(method, jumps);
     for (number, step) in method.steps.iter().enumerate() {
@@ -41,19 +36,22 @@ pub(super) fn check(
             inference.forget(step.instruction.args());
             continue;
         };
-        let call = KernelCall { method, known, step: number as u32, args, jumps, assumed: &[] };
+        let call = KernelCall { method, known, step: number as u32, args, jumps, assumed: &[], values };
         let errors = findings.errors();
         call.check(findings, locate);
         // A defect is reported once, by the most specific rule.
         if findings.errors() == errors {
             inference.check(&call, findings, locate);
         }
-        for assumed in assumptions.get(&call.step).into_iter().flatten() {
+        for assumed in values.assumptions.get(&call.step).into_iter().flatten() {
             if findings.errors() == errors {
                 let call = KernelCall { assumed, ..call };
                 kernels::check(&call, findings, locate);
                 inference.check_assumed(&call, findings, locate);
             }
+        }
+        for ((_, value), open) in values.open.range((call.step, 0)..=(call.step, usize::MAX)) {
+            call.report_open(*value, &open.reason(method), findings, locate);
         }
     }
     inference.finish(findings, locate);

@@ -11,7 +11,9 @@ use crate::RuleId::{self, *};
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::counted;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
+use pte_model::program::{
+    DelegateId, EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, ValueId,
+};
 use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget, UnpackedConstant,
@@ -127,14 +129,24 @@ fn check_call(
     }
     for external in &graph.list {
         let id = external.number;
-        let mut report = |part: Part, found: String, expected: String| {
+        let report = |findings: &mut Findings, part: Part, found: String, expected: String| {
             findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
         };
         let Some(arg) = args.get(id as usize) else {
             let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
-            report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
+            report(findings, Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
             break;
         };
+        if let Some(EValue::Tensor(Tensor { data: TensorData::Blob(_), memory: Memory::None, .. })) = argument(id)
+            && !external.is_input
+        {
+            findings.add(X_7, || {
+                let found = format!("a delegate writes to the constant values[{arg}]");
+                let at = Element::Method(method, Part::Arg(chain, step, id as usize));
+                (locate(&at), found, "a tensor in planned memory".to_owned())
+            });
+            continue;
+        }
         let names = || external.tensor_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
         let (found, expected) = match argument(id) {
             Some(EValue::Tensor(tensor)) => match external.mismatch(tensor, is_dynamic) {
@@ -150,6 +162,6 @@ fn check_call(
             Some(other) => (format!("values[{arg}] of kind {}", other.kind()), format!("a tensor of {}", names())),
             None => continue,
         };
-        report(Part::Arg(chain, step, id as usize), found, expected);
+        report(findings, Part::Arg(chain, step, id as usize), found, expected);
     }
 }

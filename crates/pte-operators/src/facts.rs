@@ -4,13 +4,11 @@
 use super::evaluation::Evaluation;
 use super::inference::Rule;
 use super::inference::constraints::Constraint;
+use super::inference::numbers::Computation;
 use super::inference::out_type::Conversion;
 use super::kinds::{Kinds, ResultKinds};
 use super::movement::Movement;
 use super::temporary::Temporary;
-
-/// Comparison of two numbers.
-pub type Comparison = fn(f64, f64) -> bool;
 
 /// Defines [`Facts`] from one row per fact with its default, and a setter of the same name for the rows of a release.
 macro_rules! facts {
@@ -60,8 +58,8 @@ facts! {
     reads_sizes: bool = false,
     /// Results that require gradients if an argument does.
     gradients: Gradients = Gradients::All,
-    /// The result is that of a comparison of two numbers.
-    comparison: Option<Comparison> = None,
+    /// Function that computes a number from numbers; `None` if the result is a tensor, or depends on one.
+    computation: Option<Computation> = None,
     /// Arguments of a quantization.
     quantization: Option<Quantization> = None,
     /// Positions of start, end, step and out of a range.

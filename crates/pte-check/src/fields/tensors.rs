@@ -245,6 +245,9 @@ fn check_extra(extra: Node<'_, '_>, report: &mut Reporter<'_, '_>) {
     if DeviceType::SCHEMA.name_of(device.0).is_none() || device.1 < 0 {
         let found = format_args!("type {}, index {}", device.0, device.1);
         report.field(T_13, extra, slot!(extra_tensor_info::device_type), found, "type 0 or 1, index at least 0");
+    } else if device.0 != DeviceType::CPU.0 {
+        let name = DeviceType::SCHEMA.name_of(device.0).unwrap_or_default();
+        report.field(T_14, extra, slot!(extra_tensor_info::device_type), name, "CPU, or a runtime with this device");
     }
 }
 

@@ -12,6 +12,7 @@ use pte_analysis::blocks::{Edge, Jump};
 use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Instruction, Tensor, ValueId};
+use pte_operators::inference::numbers::Number;
 use pte_operators::kinds::Kinds;
 
 /// Outcome of the condition of a jump.
@@ -158,19 +159,20 @@ impl<'m, 'p> Conditions<'m, 'p> {
     /// Returns the result of a comparison of numbers that no instruction writes.
     fn compared(&self, step: u32) -> Option<bool> {
         let (known, args) = self.method.call(self.method.steps.get(step as usize)?)?;
-        let compare = known.facts.comparison?;
         let [a, b, _] = *args else { return None };
-        Some(compare(self.number(a)?, self.number(b)?))
+        match known.facts.computation?(&[self.number(a)?, self.number(b)?])? {
+            Number::Bool(result) => Some(result),
+            Number::Int(_) | Number::Double(_) => None,
+        }
     }
 
-    fn number(&self, index: ValueId) -> Option<f64> {
+    fn number(&self, index: ValueId) -> Option<Number> {
         let value = self.method.value(index).filter(|value| !self.is_written[*value])?;
-        if let EValue::Double(double) = self.method.values()[value] {
-            return Some(double);
+        match self.method.values()[value] {
+            EValue::Double(double) => Some(Number::Double(double)),
+            EValue::Int(int) => Some(Number::Int(int)),
+            _ => None,
         }
-        let EValue::Int(int) = self.method.values()[value] else { return None };
-        // Larger Ints are not exact.
-        i32::try_from(int).ok().map(f64::from)
     }
 }
 

@@ -2,7 +2,6 @@
 //!
 //! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -15,7 +14,7 @@ use pte_analysis::aliases::AliasKind;
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::method::Method;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
-use pte_model::data::{Blob, BlobId, elements, workers};
+use pte_model::data::{BlobId, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -26,9 +25,6 @@ use pte_operators::{Base, OperatorSet};
 
 /// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
-
-/// By value: the content of a tensor that is not constant; `None` if it is not known.
-pub type Contents = HashMap<usize, Option<Blob>>;
 
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;
@@ -86,16 +82,8 @@ pub struct MethodAnalysis<'p> {
     /// Facts of the tensors, by value.
     pub facts: Vec<TensorFacts>,
     pub is_input: Vec<bool>,
-    /// Constants that were read, by data and element type. Many calls may share one.
-    constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
     /// Bytes of constants that may still be read.
     pub constant_bytes: Mutex<Budget>,
-    /// By value: Ints that instructions write, as far as they were computed.
-    pub written_ints: Mutex<HashMap<usize, Option<ConstantInts>>>,
-    /// By value: contents that calls compute from constants, as far as they were asked for.
-    pub contents: Mutex<Contents>,
-    /// Constants of float32 that were read, with `true` if an element is NaN.
-    pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
 
 impl<'p> Deref for MethodAnalysis<'p> {
@@ -112,9 +100,14 @@ impl<'p> MethodAnalysis<'p> {
         Budget::new(limit, self.accesses().list.len())
     }
 
+    /// Returns the number of units of work that the method may take.
+    pub fn limit(&self, limit: &Limit) -> usize {
+        limit.of(self.accesses().list.len())
+    }
+
     /// Reports that a limit is exceeded.
     pub fn report(&self, limit: &Limit, findings: &mut Findings, locate: &Locator<'_>) {
-        self.report_more_than(limit.of(self.accesses().list.len()), limit, findings, locate);
+        self.report_more_than(self.limit(limit), limit, findings, locate);
     }
 
     /// Reports that a limit of `most` units is exceeded.
@@ -139,12 +132,6 @@ impl<'p> MethodAnalysis<'p> {
         let len = usize::try_from(blob.len).ok();
         workers::lock(&self.constant_bytes).spend(len.unwrap_or(usize::MAX))?;
         blob.read_at(0, len?).ok()
-    }
-
-    /// Returns the elements of a constant of int32 or int64; `None` for other types, and if they cannot be read.
-    pub fn constant_ints(&self, data: BlobId, scalar_type: ScalarType) -> Option<ConstantInts> {
-        let read = || elements::ints(scalar_type, &self.read_constant(data)?);
-        workers::lock(&self.constant_ints).entry((data, scalar_type)).or_insert_with(read).clone()
     }
 
     /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
@@ -175,11 +162,7 @@ impl<'p> MethodAnalysis<'p> {
             ranges,
             facts,
             is_input: plan.is_input(),
-            constant_ints: Mutex::default(),
             constant_bytes: Mutex::new(Budget::new(&limits::CONSTANTS, 0)),
-            written_ints: Mutex::default(),
-            contents: Mutex::default(),
-            constants_with_nan: Mutex::default(),
             method,
         };
         (_, analysis.kinds) = workers::both(is_large, || _ = analysis.by_value(), || analysis.propagated_kinds());

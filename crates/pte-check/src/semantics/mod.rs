@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Program --method--> accesses by step and value --control--> jumps
-//!         --numbers, state, initialisation, memory, sharing, unused--> findings
+//!         --values, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped, because `super::fields` reported them. Of the data, only constants that kernels
@@ -11,16 +11,15 @@
 pub(super) mod method;
 
 mod control;
-pub(super) mod execution;
 mod initialisation;
 pub mod limits;
 mod memory;
-mod numbers;
 mod paths;
 mod shared_state;
 mod sharing;
 mod state;
 mod unused;
+pub(super) mod values;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -48,7 +47,7 @@ type Check = fn(Subject<'_, '_>, &mut Findings, &Locator<'_>);
 /// number takes longer.
 const CHECKS: &[(u8, Check)] = &[
     (9, |s, findings, locate| {
-        operators::check(s.method, &numbers::assumptions(s.method, s.flow, findings, locate), findings, locate)
+        operators::check(s.method, &values::values(s.method, s.flow, findings, locate), findings, locate)
     }),
     (0, |s, findings, locate| control::check(s.method, s.flow, findings, locate)),
     (4, |s, findings, locate| state::check(s.method, s.flow, findings, locate)),

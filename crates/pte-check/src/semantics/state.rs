@@ -129,7 +129,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
-        blocks::solve(blocks, &flow.edges(), self.method.end(), initial, run, |one, other| one.or(*other))
+        blocks::solve(blocks, &flow.edges(), self.method.end(), initial, run, |_, one, other| one.or(*other))
     }
 
     fn state(&self, value: usize, states: &[State]) -> State {
@@ -309,10 +309,26 @@ fn may_replace(from: &EValue, to: &EValue) -> bool {
                 && from.sizes == to.sizes
                 && from.dim_order == to.dim_order
         }
-        _ => match (from.list_items(), to.list_items()) {
-            (Some(items), Some(_)) => items.len() <= MAX_ITEMS && from == to,
-            _ => true,
-        },
+        // Numbers are followed (`super::values`).
+        (
+            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_),
+            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_),
+        ) => true,
+        (EValue::String(from), EValue::String(to)) => {
+            from.as_deref().is_none_or(|text| text.len() <= MAX_ITEMS) && from == to
+        }
+        (from, to) if from.tag() == to.tag() => length(from) <= MAX_ITEMS && from == to,
+        // Another kind is X-23.
+        _ => true,
+    }
+}
+
+/// Returns the number of items of a list.
+fn length(value: &EValue) -> usize {
+    match value {
+        EValue::DoubleList(items) => items.as_ref().map_or(0, Vec::len),
+        EValue::BoolList(items) => items.as_ref().map_or(0, Vec::len),
+        list => list.items().len(),
     }
 }
 

@@ -357,6 +357,9 @@ const COMPLEX: TypeSet =
 /// Greatest number of elements of a window of pooling: of a picture of 4096 by 4096.
 const MAX_WINDOW: i64 = 1 << 24;
 
+/// Greatest number of steps of a kernel that do not visit elements in memory; they take an hour.
+const MAX_STEPS: i64 = 1_000_000_000_000;
+
 // Constraints of the rows of releases.
 impl Constraint {
     /// A tensor of int64.
@@ -540,10 +543,30 @@ fn dimension_of<'a>(call: &Call<'a>, argument: usize, dim: usize) -> Option<(&'a
 /// # Errors
 /// The first argument that violates a constraint.
 pub fn check(constraints: &[Constraint], call: &Call<'_>) -> Result<(), InvalidArgument> {
-    constraints.iter().try_for_each(|constraint| match violation(*constraint, call) {
+    let found = empty_loop(call).or_else(|| constraints.iter().find_map(|constraint| violation(*constraint, call)));
+    match found {
         None => Ok(()),
         Some((argument, found, expected)) => Err(InvalidArgument { argument, found, expected }),
-    })
+    }
+}
+
+/// Returns a tensor without elements whose other dimensions a kernel would visit for hours.
+fn empty_loop(call: &Call<'_>) -> Option<Violation> {
+    let is_long = |tensor: &TensorMeta| {
+        let sizes = tensor.sizes.iter().map(|dim| dim.size);
+        let is_empty = sizes.clone().any(|size| size == 0);
+        is_empty && sizes.filter(|size| *size > 0).fold(1, i64::saturating_mul) > MAX_STEPS
+    };
+    let found = (0..).map_while(|at| Some((at, call.argument(at)?))).find_map(|(at, argument)| match argument {
+        Argument::Tensor(tensor) => is_long(tensor).then(|| (at, tensor.size_list())),
+        Argument::Tensors(items) => {
+            let tensor = items.iter().flatten().find(|tensor| is_long(tensor))?;
+            Some((at, tensor.size_list()))
+        }
+        _ => None,
+    });
+    let expected = || format!("sizes whose product without 0 is at most {MAX_STEPS}: kernels loop over them");
+    found.map(|(at, sizes)| (at, format!("sizes {sizes}"), expected()))
 }
 
 /// Returns the element type that constraints leave for an argument; `None` if there are several.
@@ -684,7 +707,19 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
         Constraint::Window { argument } => {
             let elements = ints_of(call, argument).fold(1, i64::saturating_mul);
             let found = || format!("a window of {elements} elements");
-            (elements > MAX_WINDOW).then(|| (argument, found(), format!("at most {MAX_WINDOW}")))
+            if elements > MAX_WINDOW {
+                return Some((argument, found(), format!("at most {MAX_WINDOW}")));
+            }
+            // The last tensor is the result, if it is known.
+            let last = (0..).map_while(|at| call.argument(at)).filter_map(|argument| match argument {
+                Argument::Tensor(tensor) => {
+                    Some(tensor.sizes.iter().fold(1, |all: i64, dim| all.saturating_mul(dim.size)))
+                }
+                _ => None,
+            });
+            let results = last.last()?;
+            let expected = || format!("at most {MAX_STEPS} elements in the windows of {results} results");
+            (elements.saturating_mul(results) > MAX_STEPS).then(|| (argument, found(), expected()))
         }
         Constraint::ViewSizes { argument } => {
             let (open, others): (Vec<i64>, Vec<i64>) = ints_of(call, argument).partition(|size| *size == -1);

@@ -19,6 +19,7 @@ pub(super) mod libraries;
 pub(super) mod matmul;
 pub(super) mod memory;
 pub(super) mod normalization;
+pub mod numbers;
 mod operands;
 pub mod out_type;
 pub(super) mod pad;

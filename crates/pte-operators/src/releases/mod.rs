@@ -46,6 +46,7 @@ macro_rules! value {
     (samples, $value:expr) => { value!(@crate::facts::Samples, $value) };
     (gradients, $value:expr) => { value!(@crate::facts::Gradients, $value) };
     (constraints, $value:expr) => { value!(@crate::inference::constraints::Constraint, &$value) };
+    (computation, $value:expr) => { Some(value!(@crate::inference::numbers, $value)) };
     (evaluation, $value:expr) => { Some(value!(@crate::evaluation, $value)) };
     (movement, $value:expr) => { Some(value!(@crate::movement, $value)) };
     (target, $value:expr) => { Some(value!(@crate::target, $value)) };

@@ -18,40 +18,40 @@ pub(super) static ROWS: &[Row] = rows! {
         conversion Any, copies_dim_order, short_name "to_copy";
     "et_copy::_d2h_copy.out": memory::copy, on_device 0;
     "et_copy::_h2d_copy.out": memory::copy, on_device 1;
-    "executorch_prim::add.Scalar": prim::add, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted;
-    "executorch_prim::ceil.Scalar": prim::ceil, narrower [Kinds::DOUBLE],
+    "executorch_prim::add.Scalar": prim::add, computation add, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted;
+    "executorch_prim::ceil.Scalar": prim::ceil, computation ceil, narrower [Kinds::DOUBLE],
         result_kinds ResultKinds::Always(Kinds::INT), samples Numbers;
-    "executorch_prim::eq.Scalar": prim::not_int, comparison |a, b| a == b;
+    "executorch_prim::eq.Scalar": prim::not_int, computation eq;
     "executorch_prim::et_copy_index.tensor": memory::copy_index,
         constraints [Int { argument: 2, min: 0, max: i64::MAX }], overwrites_self, loop_part LoopPart::Store;
     "executorch_prim::et_view.default": views::view, evaluation movement::same, movement view,
         constraints [ViewSizes { argument: 1 }], aliased 0;
-    "executorch_prim::floordiv.Scalar": prim::floordiv, narrower [Kinds::NUMBER],
+    "executorch_prim::floordiv.Scalar": prim::floordiv, computation floordiv, narrower [Kinds::NUMBER],
         result_kinds ResultKinds::Promoted, constraints DIVISION;
-    "executorch_prim::floordiv.int": prim::floordiv, constraints DIVISION;
-    "executorch_prim::ge.Scalar": prim::not_int, comparison |a, b| a >= b;
-    "executorch_prim::gt.Scalar": prim::not_int, comparison |a, b| a > b;
-    "executorch_prim::le.Scalar": prim::not_int, comparison |a, b| a <= b;
-    "executorch_prim::lt.Scalar": prim::not_int, comparison |a, b| a < b;
-    "executorch_prim::mod.Scalar" "executorch_prim::mod.int": prim::modulo, constraints DIVISION;
-    "executorch_prim::mul.Scalar": prim::mul, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted;
-    "executorch_prim::neg.Scalar": prim::neg, narrower [Kinds::NUMBER], result_kinds ResultKinds::OneOf(&[0]),
+    "executorch_prim::floordiv.int": prim::floordiv, computation floordiv, constraints DIVISION;
+    "executorch_prim::ge.Scalar": prim::not_int, computation ge;
+    "executorch_prim::gt.Scalar": prim::not_int, computation gt;
+    "executorch_prim::le.Scalar": prim::not_int, computation le;
+    "executorch_prim::lt.Scalar": prim::not_int, computation lt;
+    "executorch_prim::mod.Scalar" "executorch_prim::mod.int": prim::modulo, computation modulo, constraints DIVISION;
+    "executorch_prim::mul.Scalar": prim::mul, computation mul, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted;
+    "executorch_prim::neg.Scalar": prim::neg, computation neg, narrower [Kinds::NUMBER], result_kinds ResultKinds::OneOf(&[0]),
         samples Numbers;
-    "executorch_prim::round.Scalar": prim::round, narrower [Kinds::DOUBLE],
+    "executorch_prim::round.Scalar": prim::round, computation round, narrower [Kinds::DOUBLE],
         result_kinds ResultKinds::Always(Kinds::INT), samples Numbers;
-    "executorch_prim::sub.Scalar": prim::sub, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted,
+    "executorch_prim::sub.Scalar": prim::sub, computation sub, narrower [Kinds::NUMBER], result_kinds ResultKinds::Promoted,
         samples Numbers;
-    "executorch_prim::sym_float.Scalar": prim::not_int, result_kinds ResultKinds::Always(Kinds::DOUBLE);
-    "executorch_prim::sym_int.Scalar": prim::truncate, result_kinds ResultKinds::Always(Kinds::INT);
-    "executorch_prim::sym_ite.Scalar": prim::select, narrower [Kinds::BOOL, Kinds::SCALAR],
+    "executorch_prim::sym_float.Scalar": prim::not_int, computation float, result_kinds ResultKinds::Always(Kinds::DOUBLE);
+    "executorch_prim::sym_int.Scalar": prim::truncate, computation truncate, result_kinds ResultKinds::Always(Kinds::INT);
+    "executorch_prim::sym_ite.Scalar": prim::select, computation select, narrower [Kinds::BOOL, Kinds::SCALAR],
         result_kinds ResultKinds::OneOf(&[1, 2]);
-    "executorch_prim::sym_max.Scalar": prim::max, narrower [Kinds::INT],
+    "executorch_prim::sym_max.Scalar": prim::max, computation max, narrower [Kinds::INT],
         result_kinds ResultKinds::Always(Kinds::INT);
-    "executorch_prim::sym_min.Scalar": prim::min, narrower [Kinds::INT],
+    "executorch_prim::sym_min.Scalar": prim::min, computation min, narrower [Kinds::INT],
         result_kinds ResultKinds::Always(Kinds::INT);
-    "executorch_prim::sym_not.Scalar": prim::not_int, narrower [Kinds::BOOL];
-    "executorch_prim::truediv.Scalar": prim::not_int, narrower [Kinds::NUMBER],
+    "executorch_prim::sym_not.Scalar": prim::not_int, computation not, narrower [Kinds::BOOL];
+    "executorch_prim::truediv.Scalar": prim::not_int, computation truediv, narrower [Kinds::NUMBER],
         result_kinds ResultKinds::Always(Kinds::DOUBLE);
-    "executorch_prim::trunc.Scalar": prim::truncate, narrower [Kinds::DOUBLE],
+    "executorch_prim::trunc.Scalar": prim::truncate, computation truncate, narrower [Kinds::DOUBLE],
         result_kinds ResultKinds::Always(Kinds::INT), samples Numbers;
 };

@@ -1,0 +1,424 @@
+//! Contents of tensors that follow from the file: constants, and what calls compute from constants and literals, as the
+//! operators evaluate them. They are evaluated when they are asked for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::semantics::method::{ConstantInts, MethodAnalysis};
+use pte_analysis::inference::{Knowledge, literal_argument, stated};
+use pte_analysis::operators::ResolvedOperator;
+use pte_model::data::{Blob, BlobId, BlobSource, elements, workers};
+use pte_model::format::ScalarType;
+use pte_model::program::{EValue, Tensor, ValueId};
+use pte_operators::Operator;
+use pte_operators::evaluation::{ArgumentData, Unevaluated};
+use pte_operators::inference::numbers::Number;
+use pte_operators::inference::{Argument, Dim, InferenceError, IntMeta, TensorMeta};
+
+/// Largest result that is computed, in bytes.
+const MAX_RESULT: usize = 16 << 20;
+
+/// Something that a value may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Item {
+    /// None.
+    Null,
+    /// An Int.
+    Int(i64),
+    /// A size that only execution determines, at most this.
+    AtMost(i64),
+    /// A truth value.
+    Bool(bool),
+    /// A floating point number, by its bits.
+    Double(u64),
+    /// A number that is not known.
+    Unknown,
+    /// The content of a tensor, by its index in [`Contents`].
+    Content(u32),
+}
+
+impl Item {
+    /// Returns a number in the file; `None` for other values.
+    pub fn of(value: &EValue) -> Option<Item> {
+        Some(match value {
+            EValue::Null => Item::Null,
+            EValue::Int(int) => Item::Int(*int),
+            EValue::Bool(value) => Item::Bool(*value),
+            EValue::Double(value) => Item::Double(value.to_bits()),
+            _ => return None,
+        })
+    }
+
+    /// Returns a number that is known.
+    pub fn of_number(number: Number) -> Item {
+        match number {
+            Number::Int(int) => Item::Int(int),
+            Number::Bool(value) => Item::Bool(value),
+            Number::Double(value) => Item::Double(value.to_bits()),
+        }
+    }
+
+    /// Returns the number; `None` if it is not exact.
+    pub fn number(self) -> Option<Number> {
+        match self {
+            Item::Int(int) => Some(Number::Int(int)),
+            Item::Bool(value) => Some(Number::Bool(value)),
+            Item::Double(bits) => Some(Number::Double(f64::from_bits(bits))),
+            Item::Null | Item::AtMost(_) | Item::Unknown | Item::Content(_) => None,
+        }
+    }
+
+    /// Returns what inference knows about the value.
+    pub fn knowledge(self) -> Knowledge {
+        match self {
+            Item::Null => Knowledge::Null,
+            Item::Int(int) => Knowledge::Int(IntMeta::Exact(int)),
+            Item::AtMost(most) => Knowledge::Int(IntMeta::AtMost(most)),
+            Item::Bool(value) => Knowledge::Bool(value),
+            Item::Double(bits) => Knowledge::Double(f64::from_bits(bits)),
+            Item::Unknown | Item::Content(_) => Knowledge::Nothing,
+        }
+    }
+}
+
+/// Values, and what they are.
+pub type Assumption = Vec<(usize, Item)>;
+
+/// A content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// Data of the file.
+    Constant(BlobId),
+    /// What a call writes to a tensor.
+    Result {
+        /// Index of the call.
+        call: u32,
+        /// Index of the tensor.
+        value: usize,
+    },
+    /// Some bytes of another content.
+    Part {
+        /// Index of the other content.
+        of: u32,
+        /// Offset of the bytes.
+        offset: u64,
+        /// Number of bytes.
+        bytes: u64,
+    },
+}
+
+/// A content that was evaluated.
+#[derive(Debug, Clone)]
+pub enum Evaluated {
+    /// The content.
+    Content(Blob),
+    /// Why it is not evaluated: a clause.
+    Refused(String),
+}
+
+/// A call with certain operands, and the contents of its results.
+struct Call {
+    step: u32,
+    operands: Assumption,
+    results: Option<Result<HashMap<usize, Blob>, String>>,
+}
+
+/// Contents and calls, each once.
+#[derive(Default)]
+pub struct Contents {
+    nodes: Vec<Node>,
+    indices: HashMap<Node, u32>,
+    calls: Vec<Call>,
+    call_indices: HashMap<(u32, Assumption), u32>,
+    /// Contents that were read as Ints, once each.
+    ints: HashMap<(u32, ScalarType), Option<ConstantInts>>,
+    /// Contents of float32 that were read, with `true` if an element is NaN.
+    with_nan: HashMap<u32, bool>,
+}
+
+impl Contents {
+    /// Returns the index of a content.
+    pub fn add(&mut self, node: Node) -> u32 {
+        *self.indices.entry(node).or_insert_with(|| {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    /// Returns the index of a call whose changing operands are `operands`.
+    pub fn add_call(&mut self, step: u32, operands: Assumption) -> u32 {
+        *self.call_indices.entry((step, operands.clone())).or_insert_with(|| {
+            self.calls.push(Call { step, operands, results: None });
+            self.calls.len() as u32 - 1
+        })
+    }
+
+    /// Evaluates a content.
+    pub fn evaluate(&mut self, method: &MethodAnalysis<'_>, content: u32) -> Evaluated {
+        // Contents of which others consist come first. They have smaller indices, so that the search ends.
+        let mut open = vec![content];
+        while let Some(&at) = open.last() {
+            let missing: Vec<u32> = match self.nodes[at as usize] {
+                Node::Constant(_) => Vec::new(),
+                Node::Part { of, .. } => self.missing(of).into_iter().collect(),
+                Node::Result { call, .. } => {
+                    let Call { operands, results, .. } = &self.calls[call as usize];
+                    let contents = operands.iter().filter_map(|(_, item)| match item {
+                        Item::Content(of) => Some(*of),
+                        _ => None,
+                    });
+                    let missing: Vec<u32> = match results {
+                        Some(_) => Vec::new(),
+                        None => contents.filter_map(|of| self.missing(of)).collect(),
+                    };
+                    if missing.is_empty() && results.is_none() {
+                        let found = self.computed(method, call);
+                        self.calls[call as usize].results = Some(found);
+                    }
+                    missing
+                }
+            };
+            if missing.is_empty() {
+                open.pop();
+            }
+            open.extend(missing);
+        }
+        self.get(method, content)
+    }
+
+    /// Returns the elements of a content of int32 or int64; those of a repeated number, once. `None` if they cannot be
+    /// read, or if contents are too large in total.
+    pub fn ints(&mut self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<ConstantInts> {
+        if let Some(ints) = self.ints.get(&(content, scalar_type)) {
+            return ints.clone();
+        }
+        let bytes = self.bytes(method, content);
+        let ints: Option<ConstantInts> = bytes.and_then(|bytes| elements::ints(scalar_type, &bytes));
+        self.ints.insert((content, scalar_type), ints.clone());
+        ints
+    }
+
+    /// Returns `true` if a content of float32 has a NaN.
+    pub fn has_nan(&mut self, method: &MethodAnalysis<'_>, content: u32) -> bool {
+        if let Some(has_nan) = self.with_nan.get(&content) {
+            return *has_nan;
+        }
+        let bytes = self.bytes(method, content).unwrap_or_default();
+        let has_nan = bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan());
+        self.with_nan.insert(content, has_nan);
+        has_nan
+    }
+
+    /// Reads an evaluated content; eight bytes of one that repeats a byte, and a repeated element once.
+    fn bytes(&self, method: &MethodAnalysis<'_>, content: u32) -> Option<Vec<u8>> {
+        let Evaluated::Content(blob) = self.get(method, content) else { return None };
+        match blob.source() {
+            BlobSource::Repeat(pattern) if pattern.len() == 1 => Some(pattern.repeat(8)),
+            BlobSource::Repeat(pattern) => Some(pattern.to_vec()),
+            _ => {
+                let len = usize::try_from(blob.len()).unwrap_or(usize::MAX);
+                workers::lock(&method.constant_bytes).spend(len)?;
+                blob.to_vec().ok()
+            }
+        }
+    }
+
+    /// Returns a content whose call is not evaluated yet, of those that a content consists of.
+    fn missing(&self, mut content: u32) -> Option<u32> {
+        while let Node::Part { of, .. } = self.nodes[content as usize] {
+            content = of;
+        }
+        match self.nodes[content as usize] {
+            Node::Result { call, .. } if self.calls[call as usize].results.is_none() => Some(content),
+            Node::Result { .. } | Node::Constant(_) | Node::Part { .. } => None,
+        }
+    }
+
+    /// Returns a content whose call is evaluated.
+    fn get(&self, method: &MethodAnalysis<'_>, content: u32) -> Evaluated {
+        let refused = |text: &str| Evaluated::Refused(text.to_owned());
+        match self.nodes[content as usize] {
+            Node::Constant(data) => Evaluated::Content(method.program.blob(data).clone()),
+            Node::Result { call, value } => match &self.calls[call as usize].results {
+                Some(Ok(results)) => {
+                    let found = results.get(&value).cloned();
+                    found.map_or_else(|| refused("the call has no such result"), Evaluated::Content)
+                }
+                Some(Err(reason)) => refused(reason),
+                None => refused("it is not evaluated"),
+            },
+            Node::Part { of, offset, bytes } => match self.get(method, of) {
+                Evaluated::Content(blob) if blob.len() == bytes => Evaluated::Content(blob),
+                Evaluated::Content(blob) => match usize::try_from(bytes).map(|bytes| blob.read_at(offset, bytes)) {
+                    Ok(Ok(head)) if bytes <= MAX_RESULT as u64 => Evaluated::Content(Blob::bytes(head)),
+                    Ok(_) | Err(_) => refused("it cannot be read"),
+                },
+                refused => refused,
+            },
+        }
+    }
+
+    /// Evaluates a call.
+    fn computed(&self, method: &MethodAnalysis<'_>, call: u32) -> Result<HashMap<usize, Blob>, String> {
+        let Call { step, operands, .. } = &self.calls[call as usize];
+        let Some((known, args)) = method.call(&method.steps[*step as usize]) else {
+            return Err("the operator is not known".to_owned());
+        };
+        let refused = |reason: &str| format!("{} at instruction {step}: {reason}", known.name);
+        let record = evaluator(&known.name).filter(|_| args.len() == known.arguments());
+        let Some(record) = record else { return Err(format!("{} at instruction {step} is not evaluated", known.name)) };
+        let of_call = CallContents { contents: self, method, known, args, operands };
+        let unknown = || refused("an argument is not known");
+        let arguments = of_call.arguments().ok_or_else(unknown)?;
+        let results = of_call.results();
+        let meta = |result: &ValueId| fixed(result.item(method.values())?.as_tensor()?);
+        let outs: Vec<TensorMeta> = results.iter().map(meta).collect::<Option<_>>().ok_or_else(unknown)?;
+        // An evaluation reads no larger content in memory.
+        let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
+        let bytes = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
+        let too_large = || refused("the constants that calls read are too large in total");
+        workers::lock(&method.constant_bytes).spend(bytes).ok_or_else(too_large)?;
+        let (list, data): (Vec<Argument<'_>>, Vec<ArgumentData<'_>>) = arguments
+            .iter()
+            .map(|(argument, blobs)| {
+                let data = match (argument, &blobs[..]) {
+                    (Argument::Tensor(_), [Some(blob)]) => ArgumentData::Tensor(blob),
+                    (Argument::Tensors(_), items) => ArgumentData::Tensors(items.iter().map(Option::as_ref).collect()),
+                    _ => ArgumentData::None,
+                };
+                (argument.clone(), data)
+            })
+            .unzip();
+        let found = record.evaluate(&list, &data, &outs, MAX_RESULT as u64).map_err(|error| match error {
+            Unevaluated::Operator => format!("{} at instruction {step} is not evaluated", known.name),
+            Unevaluated::Reason(reason) => refused(reason),
+            Unevaluated::Inference(InferenceError::Undetermined(reason)) => refused(reason),
+            Unevaluated::Inference(_) => refused("the kernel does not take its arguments"),
+            Unevaluated::Io(error) => refused(&error.to_string()),
+        })?;
+        let mut contents = HashMap::new();
+        for (result, blob) in results.iter().zip(found) {
+            if let BlobSource::Bytes(bytes) = blob.source() {
+                workers::lock(&method.constant_bytes).spend(bytes.len()).ok_or_else(too_large)?;
+            }
+            contents.extend(result.get().map(|value| (value, blob)));
+        }
+        // An argument that is written in place is the result.
+        let aliased = known.aliased.and_then(|at| args.get(at)?.get()).filter(|_| known.outs.is_empty());
+        if let (Some(aliased), Some(blob)) = (aliased, results.first().and_then(|result| contents.get(&result.get()?)))
+        {
+            let blob = blob.clone();
+            contents.insert(aliased, blob);
+        }
+        Ok(contents)
+    }
+}
+
+/// Returns the operator that computes the results of one: itself, or the out variant of one that works in place.
+fn evaluator(name: &str) -> Option<&'static Operator> {
+    let own = pte_operators::find(name).filter(|operator| operator.facts.evaluation.is_some());
+    own.or_else(|| {
+        let out = pte_operators::find(&format!("{}.out", name.strip_suffix('_')?))?;
+        Some(out).filter(|operator| operator.facts.evaluation.is_some())
+    })
+}
+
+/// Arguments of a call, with the content of each that has tensors.
+type Arguments<'p> = Vec<(Argument<'p>, Vec<Option<Blob>>)>;
+
+/// A call whose operands are evaluated.
+struct CallContents<'c, 'p> {
+    contents: &'c Contents,
+    method: &'c MethodAnalysis<'p>,
+    known: &'c ResolvedOperator,
+    args: &'p [ValueId],
+    operands: &'c Assumption,
+}
+
+impl<'p> CallContents<'_, 'p> {
+    /// Returns the values that are results, with the items of lists.
+    fn results(&self) -> Vec<ValueId> {
+        let places = self.args.get(self.known.results(self.args.len())).unwrap_or_default();
+        let results = places.iter().flat_map(|place| match place.item(self.method.values()) {
+            Some(list) if !list.as_tensors().is_empty() => list.as_tensors(),
+            _ => std::slice::from_ref(place),
+        });
+        results.copied().collect()
+    }
+
+    /// Returns the arguments before the outs; `None` if one is not known.
+    fn arguments(&self) -> Option<Arguments<'p>> {
+        let ins = self.args.iter().take(self.known.signature.ins().count());
+        ins.map(|arg| self.argument(*arg)).collect()
+    }
+
+    fn operand(&self, value: usize) -> Option<Item> {
+        self.operands.iter().find(|(other, _)| *other == value).map(|(_, item)| *item)
+    }
+
+    fn tensor(&self, value: usize, tensor: &Tensor) -> Option<(TensorMeta, Blob)> {
+        let Item::Content(content) = self.operand(value)? else { return None };
+        match self.contents.get(self.method, content) {
+            Evaluated::Content(blob) => Some((fixed(tensor)?, blob)),
+            Evaluated::Refused(_) => None,
+        }
+    }
+
+    fn argument(&self, arg: ValueId) -> Option<(Argument<'p>, Vec<Option<Blob>>)> {
+        let value = self.method.value(arg)?;
+        let stated = &self.method.values()[value];
+        let number = |item: Item| {
+            Some(match item {
+                Item::Null => Argument::Null,
+                Item::Int(int) => Argument::Int(IntMeta::Exact(int)),
+                Item::Bool(value) => Argument::Bool(value),
+                Item::Double(bits) => Argument::Double(f64::from_bits(bits)),
+                Item::AtMost(_) | Item::Unknown | Item::Content(_) => return None,
+            })
+        };
+        let argument = match (stated, self.operand(value)) {
+            (EValue::Tensor(tensor), _) => {
+                let (meta, blob) = self.tensor(value, tensor)?;
+                return Some((Argument::Tensor(Cow::Owned(meta)), vec![Some(blob)]));
+            }
+            (_, Some(item)) => number(item)?,
+            (EValue::Unknown(_), None) => return None,
+            (EValue::IntList(items), None) => {
+                let int = |item: &i64| {
+                    let value = self.method.value(ValueId::of_int(*item))?;
+                    match (self.operand(value), &self.method.values()[value]) {
+                        (Some(Item::Int(int)), _) => Some(IntMeta::Exact(int)),
+                        (None, EValue::Int(int)) => Some(IntMeta::Exact(*int)),
+                        _ => None,
+                    }
+                };
+                Argument::Ints(items.as_deref()?.iter().map(int).collect::<Option<_>>()?)
+            }
+            (EValue::TensorList(items) | EValue::OptionalTensorList(items), None) => {
+                let (mut metas, mut blobs) = (Vec::new(), Vec::new());
+                for item in items.as_deref()? {
+                    if *item == ValueId::NONE {
+                        metas.push(None);
+                        blobs.push(None);
+                        continue;
+                    }
+                    let item = self.method.value(*item)?;
+                    let (meta, blob) = self.tensor(item, self.method.values()[item].as_tensor()?)?;
+                    metas.push(Some(Cow::Owned(meta)));
+                    blobs.push(Some(blob));
+                }
+                return Some((Argument::Tensors(metas), blobs));
+            }
+            (literal, None) if self.method.first_write(value).is_none() => literal_argument(literal)?,
+            (_, None) => return None,
+        };
+        Some((argument, Vec::new()))
+    }
+}
+
+/// Returns the properties of a tensor that constants determine: its upper bounds are its sizes.
+fn fixed(tensor: &Tensor) -> Option<TensorMeta> {
+    let meta = stated(tensor)?;
+    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
+    Some(TensorMeta { sizes, ..meta })
+}

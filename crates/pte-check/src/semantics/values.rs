@@ -1,0 +1,1041 @@
+//! What numbers and contents of tensors may be when kernels read them: those that a kernel trusts.
+//!
+//! Each is *known*; or *from the caller*, if there is a path from an input, from state that only the caller fills, or
+//! from code that is not known; or *open*: fixed by the file, but not evaluated, which is an error where a kernel
+//! trusts it.
+//!
+//! The method is executed first, along each path that conditions of the caller leave open, as long as it takes few
+//! steps. What then is not complete is found by a forward analysis, in which a value may be several things, without
+//! regard to conditions. Memory is followed with the values: a write to overlapping memory, or through another name of
+//! it, changes a content, too.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use smallvec::SmallVec;
+
+use super::super::contents::{Assumption, Contents, Evaluated, Item, Node};
+use super::super::finding::{Findings, Locator};
+use super::control::ControlFlow;
+use super::limits::{self, Budget};
+use super::method::MethodAnalysis;
+use crate::RuleId::X_10;
+use pte_analysis::access::Access;
+use pte_analysis::aliases::{AliasKind, Groups};
+use pte_analysis::blocks::{self, Block, Edge};
+use pte_analysis::inference::Inference;
+use pte_analysis::operators::{AccessKind, ResolvedOperator};
+use pte_model::data::Blob;
+use pte_model::data::number::{self, NumericValue};
+use pte_model::format::ScalarType;
+use pte_model::program::instruction::Callee;
+use pte_model::program::pools::PoolRange;
+use pte_model::program::{EValue, Instruction, Tensor, TensorData, ValueId};
+use pte_operators::Base;
+use pte_operators::facts::Facts;
+use pte_operators::inference::numbers::Number;
+use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
+use pte_operators::kinds::{Kinds, ResultKinds};
+
+/// Maximum number of combinations of operands with which a call is checked.
+const MAX_COMBINATIONS: usize = 256;
+
+/// Maximum number of contents that a tensor may have.
+const MAX_CONTENTS: usize = 8;
+
+/// Maximum number of values that have the memory of each other because of moves.
+const MAX_PARTNERS: usize = 64;
+
+/// Number of executions after which the content of state is the caller's.
+const MAX_EXECUTIONS: usize = 16;
+
+/// Maximum number of contents that a call reads, one after the other.
+const MAX_READ: usize = 256;
+
+/// Number of rounds in a row after which a value that is new in each of them is a counter.
+const MAX_ROUNDS: u8 = 3;
+
+/// Reason why something that follows from the file is not evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Open {
+    /// The instruction.
+    pub step: u32,
+    /// The reason.
+    pub why: Why,
+}
+
+impl Open {
+    /// Returns the reason in words: a clause.
+    pub fn reason(&self, method: &MethodAnalysis<'_>) -> String {
+        let step = self.step;
+        let name = || match method.steps.get(step as usize).and_then(|instruction| method.call(instruction)) {
+            Some((known, _)) => format!("{} at instruction {step}", known.name),
+            None => format!("instruction {step}"),
+        };
+        match self.why {
+            Why::Operator => format!("{} is not evaluated", name()),
+            Why::Delegate => format!("the delegate of instruction {step} computes it"),
+            Why::Overlap => format!("{} writes a part of its memory", name()),
+            Why::Several => {
+                let most = limits::COMPUTED.of(0);
+                format!("it may be more than {most} numbers, or {MAX_CONTENTS} contents, at instruction {step}")
+            }
+            Why::Steps => {
+                let most = method.limit(&limits::STEPS);
+                format!("the loop at instruction {step} takes more than {most} executed instructions")
+            }
+        }
+    }
+}
+
+/// Reason of [`Open`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Why {
+    /// Results of the operator are not evaluated.
+    Operator,
+    /// A delegate computes it.
+    Delegate,
+    /// The instruction writes a part of the memory.
+    Overlap,
+    /// It may be more than a limit.
+    Several,
+    /// The loop takes more instructions than the limit.
+    Steps,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Possible {
+    /// Ascending.
+    pub known: SmallVec<[Item; 2]>,
+    /// Or what the caller decides.
+    pub caller: bool,
+    /// Or something that follows from the file, but is not evaluated.
+    pub open: Option<Open>,
+}
+
+impl Possible {
+    fn none() -> Possible {
+        Possible { known: SmallVec::new(), caller: false, open: None }
+    }
+
+    fn of(item: Item) -> Possible {
+        Possible { known: SmallVec::from_slice(&[item]), ..Possible::none() }
+    }
+
+    fn caller() -> Possible {
+        Possible { caller: true, ..Possible::none() }
+    }
+
+    fn open(step: u32, why: Why) -> Possible {
+        Possible { open: Some(Open { step, why }), ..Possible::none() }
+    }
+
+    fn add(&mut self, other: &Possible) {
+        for item in &other.known {
+            if let Err(at) = self.known.binary_search(item) {
+                self.known.insert(at, *item);
+            }
+        }
+        self.caller |= other.caller;
+        self.open = self.open.max(other.open);
+    }
+
+    /// Returns what a value may be if it is either of the two; `widened` are more things than the limit: it takes
+    /// `true` for contents.
+    fn join(&self, other: &Possible, widened: impl FnOnce(bool) -> Possible) -> Possible {
+        let mut joined = self.clone();
+        joined.add(other);
+        let is_content = joined.is_content();
+        if joined.known.len() > if is_content { MAX_CONTENTS } else { limits::COMPUTED.of(0) + 1 } {
+            let widened = if joined.is_caller() { Possible::caller() } else { widened(is_content) };
+            joined.known.clear();
+            joined.add(&widened);
+        }
+        joined
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.known.is_empty() && !self.caller && self.open.is_none()
+    }
+
+    /// Returns `true` if the caller decides a part of it; also a size that only execution determines.
+    fn is_caller(&self) -> bool {
+        self.caller || self.known.iter().any(|item| matches!(item, Item::AtMost(_)))
+    }
+
+    fn is_content(&self) -> bool {
+        matches!(self.known.first(), Some(Item::Content(_)))
+    }
+
+    /// Returns the only thing that the value can be.
+    fn only(&self) -> Option<Item> {
+        match (&self.known[..], self.caller, self.open) {
+            ([item], false, None) => Some(*item),
+            _ => None,
+        }
+    }
+}
+
+/// By step: the possible combinations of numbers that the instruction reads.
+pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
+
+/// What the instructions of a method read.
+#[derive(Default)]
+pub struct Values {
+    /// Numbers that instructions write.
+    pub assumptions: Assumptions,
+    /// By step and value: a number that follows from the file, but is not evaluated.
+    pub open: BTreeMap<(u32, usize), Open>,
+    /// By step and value: contents of tensors that kernels trust.
+    pub trusted: BTreeMap<(u32, usize), Possible>,
+    /// Contents by their indices.
+    pub contents: RefCell<Contents>,
+    seen: HashSet<(u32, Assumption)>,
+}
+
+/// Returns the positions of the tensors whose content a kernel trusts.
+fn trusted(facts: &Facts) -> impl Iterator<Item = usize> {
+    let indices = facts.selection.map(|([indices, _], _)| indices);
+    let zero_points = facts.quantization.filter(|quantization| quantization.tensors).map(|_| 2);
+    let repetitions = facts.repetitions.map(|[repetitions, _]| repetitions);
+    [indices, zero_points, repetitions, facts.numbers].into_iter().flatten()
+}
+
+/// The values that are followed.
+struct Machine<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    inference: Inference,
+    edges: &'m [Edge],
+    /// Values, by slot.
+    values: Vec<usize>,
+    /// By value: its slot, which is its index among the followed values.
+    slots: Vec<Option<u32>>,
+    /// By value that instructions write: slots of tensors in overlapping memory, each with the offset of a tensor that
+    /// the write covers.
+    overlaps: HashMap<usize, Vec<(u32, Option<u64>)>>,
+    /// By value: slots of tensors that may have the same memory because of moves.
+    partners: HashMap<usize, Vec<u32>>,
+    /// Steps of jumps back whose condition may be the caller's.
+    caller_loops: RefCell<BTreeSet<u32>>,
+    /// The execution ended at [`limits::STEPS`].
+    is_exceeded: bool,
+    /// The last call does not return.
+    has_failed: bool,
+    found: Values,
+}
+
+/// Returns what instructions read, as far as kernels may trust it.
+pub fn values(
+    method: &MethodAnalysis<'_>,
+    flow: &ControlFlow,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) -> Values {
+    let edges = flow.edges();
+    let Some(mut machine) = Machine::new(method, &edges, findings, locate) else { return Values::default() };
+    let initial: Vec<Possible> = machine.values.iter().map(|value| machine.initial(*value)).collect();
+    if machine.execute(&initial, findings, locate) {
+        return machine.found;
+    }
+    let blocks = blocks::blocks(&edges, method.end());
+    let mut work = method.budget(&limits::INTS);
+    let mut is_exceeded = false;
+    let cell = RefCell::new(&mut machine);
+    let run = |block: &Block, state: &mut [Possible]| {
+        let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
+        let known: usize = state.iter().map(|possible| possible.known.len()).sum();
+        work.spend(known + state.len() + accesses)?;
+        (block.first..block.end).for_each(|step| cell.borrow_mut().run(step, state));
+        Some(())
+    };
+    let caller_loops = machine_loops(&cell);
+    let why = if cell.borrow().is_exceeded { Why::Steps } else { Why::Several };
+    let join = |block: usize, one: &Possible, other: &Possible| {
+        one.join(other, |is_content| widened(blocks[block].first, is_content, &edges, &caller_loops, why))
+    };
+    let entries = blocks::solve(&blocks, &edges, method.end(), initial.clone(), run, join);
+    for (block, entry) in blocks.iter().zip(entries.iter().flatten()) {
+        let Some(mut state) = entry.clone() else { continue };
+        for step in block.first..block.end {
+            is_exceeded |= machine.record(step, &state).is_none();
+            machine.run(step, &mut state);
+        }
+    }
+    if entries.is_none() || is_exceeded {
+        method.report(&limits::INTS, findings, locate);
+    }
+    machine.found
+}
+
+/// Returns the jumps back whose condition may be the caller's, as the execution found them.
+fn machine_loops(machine: &RefCell<&mut Machine<'_, '_>>) -> BTreeSet<u32> {
+    machine.borrow().caller_loops.borrow().clone()
+}
+
+/// Returns what a value is that may be more things than the limit at the start of a block. A counter of a loop whose
+/// condition is the caller's is the caller's, too, and so is state after many executions.
+fn widened(first: u32, is_content: bool, edges: &[Edge], caller_loops: &BTreeSet<u32>, why: Why) -> Possible {
+    let mut loops = edges.iter().filter(|(jump, _)| jump.to == first && jump.is_back()).peekable();
+    let has_loop = loops.peek().is_some();
+    if loops.any(|(jump, _)| caller_loops.contains(&jump.step)) || (first == 0 && is_content) {
+        return Possible::caller();
+    }
+    Possible::open(first, if has_loop { why } else { Why::Several })
+}
+
+impl<'m, 'p> Machine<'m, 'p> {
+    /// Finds the values to follow; `None` if there are none, which is the case for most methods.
+    fn new(
+        method: &'m MethodAnalysis<'p>,
+        edges: &'m [Edge],
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) -> Option<Machine<'m, 'p>> {
+        let inference = Inference::new(method.plan, &method.operators);
+        let slots = vec![None; method.values().len()];
+        let mut machine = Machine {
+            method,
+            inference,
+            edges,
+            values: Vec::new(),
+            slots,
+            overlaps: HashMap::new(),
+            partners: HashMap::new(),
+            caller_loops: RefCell::default(),
+            is_exceeded: false,
+            has_failed: false,
+            found: Values::default(),
+        };
+        if method.accesses().is_truncated {
+            return None;
+        }
+        machine.follow_numbers();
+        if machine.follow_tensors().is_none() {
+            method.report(&limits::ALIASES, findings, locate);
+        }
+        (!machine.values.is_empty()).then_some(machine)
+    }
+
+    fn follow(&mut self, value: usize) -> bool {
+        let is_new = self.slots[value].is_none();
+        if is_new {
+            self.slots[value] = Some(self.values.len() as u32);
+            self.values.push(value);
+        }
+        is_new
+    }
+
+    fn follow_numbers(&mut self) {
+        let method = self.method;
+        for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
+            let value = access.value as usize;
+            let is_number = method.kinds[value].meets(Kinds::SCALAR) && Item::of(&method.values()[value]).is_some();
+            if is_number && !method.is_input[value] {
+                self.follow(value);
+            }
+        }
+    }
+
+    /// Follows the tensors whose content kernels trust, and those from which it is computed. `None` if too many share
+    /// memory.
+    fn follow_tensors(&mut self) -> Option<()> {
+        let method = self.method;
+        let mut open: Vec<usize> = Vec::new();
+        for instruction in &method.steps {
+            let Some((known, args)) = method.call(instruction) else { continue };
+            let is_element = known.facts.result_kinds == Some(ResultKinds::Element);
+            for position in trusted(known.facts).chain(is_element.then_some(0)) {
+                open.extend(args.get(position).into_iter().flat_map(|arg| self.tensors(*arg)));
+            }
+        }
+        if open.is_empty() {
+            return Some(());
+        }
+        let mut work = method.budget(&limits::ALIASES);
+        let mut groups = Groups::new(method.values().len());
+        let moves = method.aliases().iter().filter(|alias| alias.kind != AliasKind::View);
+        moves.for_each(|alias| groups.join(alias.base, alias.result));
+        let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+        for alias in method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
+            for value in [alias.base, alias.result] {
+                let of_group = members.entry(groups.first(value)).or_default();
+                if !of_group.contains(&value) {
+                    of_group.push(value);
+                    work.spend(of_group.len())?;
+                }
+            }
+        }
+        let writers = Writers::new(method);
+        while let Some(value) = open.pop() {
+            if !self.is_computed(value) || !self.follow(value) {
+                continue;
+            }
+            let slot = self.slots[value].expect("it is followed");
+            for write in method.value_accesses(value).filter(|access| access.kind.may_write()) {
+                let reads = method.step_accesses(write.step);
+                work.spend(reads.len())?;
+                open.extend(reads.iter().map(|access| access.value as usize).filter(|read| self.is_tensor(*read)));
+            }
+            let others = members.get(&groups.first(value)).filter(|others| others.contains(&value));
+            for other in others.into_iter().flatten().filter(|other| **other != value) {
+                if others.is_some_and(|others| others.len() > MAX_PARTNERS) {
+                    return None;
+                }
+                self.partners.entry(*other).or_default().push(slot);
+                open.push(*other);
+            }
+            for (other, covers) in self.overlapping(value, &writers, &mut work)? {
+                self.overlaps.entry(other).or_default().push((slot, covers));
+                open.push(other);
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the tensors of an argument: itself, or the items of a list.
+    fn tensors(&self, arg: ValueId) -> Vec<usize> {
+        let Some(value) = self.method.value(arg) else { return Vec::new() };
+        let items = self.method.values()[value].as_tensors().iter().filter_map(|item| self.method.value(*item));
+        items.chain([value]).filter(|value| self.is_tensor(*value)).collect()
+    }
+
+    fn is_tensor(&self, value: usize) -> bool {
+        matches!(self.method.values()[value], EValue::Tensor(_))
+    }
+
+    /// Returns `true` for a tensor whose content may change: neither a constant that nothing writes, nor an input.
+    fn is_computed(&self, value: usize) -> bool {
+        !self.method.is_input[value] && self.method.facts[value].has_bytes && self.fixed(value).is_none()
+    }
+
+    /// Returns the data of a constant that no instruction replaces or writes.
+    fn fixed(&self, value: usize) -> Option<Item> {
+        let EValue::Tensor(tensor) = &self.method.values()[value] else { return None };
+        let data = self.method.constant(tensor).filter(|_| self.method.first_write(value).is_none())?;
+        Some(Item::Content(self.found.contents.borrow_mut().add(Node::Constant(data))))
+    }
+
+    /// Returns the values with overlapping memory that instructions write, each with the offset of the tensor if it
+    /// covers it. A tensor that is written before each read has no other content.
+    fn overlapping(&self, value: usize, writers: &Writers, work: &mut Budget) -> Option<Vec<(usize, Option<u64>)>> {
+        let Some(range) = self.method.ranges[value] else { return Some(Vec::new()) };
+        let first = self.method.value_accesses(value).next();
+        let is_written = |access: &Access| {
+            let call = self.method.call(&self.method.steps[access.step as usize]);
+            access.kind == AccessKind::Write && call.is_some_and(|(known, _)| !known.facts.is_undetermined)
+        };
+        let is_before_end = |access: &&Access| access.step < self.method.end();
+        if self.edges.is_empty() && first.filter(is_before_end).is_some_and(is_written) {
+            return Some(Vec::new());
+        }
+        writers.overlapping(value, &range, work)
+    }
+
+    /// Returns what a followed value is before the first execution.
+    fn initial(&self, value: usize) -> Possible {
+        match &self.method.values()[value] {
+            EValue::Tensor(Tensor { data: TensorData::Blob(data), .. }) => {
+                Possible::of(Item::Content(self.found.contents.borrow_mut().add(Node::Constant(*data))))
+            }
+            other => Item::of(other).map_or_else(Possible::caller, Possible::of),
+        }
+    }
+
+    /// Returns what a value is that an instruction reads.
+    fn possible(&self, value: usize, state: &[Possible]) -> Possible {
+        match self.slots[value] {
+            Some(slot) => state[slot as usize].clone(),
+            None if self.method.is_input[value] => Possible::caller(),
+            None => match self.fixed(value) {
+                Some(content) => Possible::of(content),
+                None => Item::of(&self.method.values()[value]).map_or_else(Possible::caller, Possible::of),
+            },
+        }
+    }
+
+    fn set(&self, value: usize, possible: Possible, state: &mut [Possible]) {
+        if let Some(slot) = self.slots[value] {
+            state[slot as usize] = possible;
+        }
+    }
+
+    /// Sets the content of a tensor that an instruction writes, and of those that have its memory.
+    fn write(&self, step: u32, value: usize, possible: &Possible, state: &mut [Possible]) {
+        self.set(value, possible.clone(), state);
+        for slot in self.partners.get(&value).into_iter().flatten() {
+            let other = &mut state[*slot as usize];
+            *other = other.join(possible, |_| Possible::open(step, Why::Several));
+        }
+        for (slot, covers) in self.overlaps.get(&value).into_iter().flatten() {
+            let other = &mut state[*slot as usize];
+            *other = match covers {
+                Some(offset) => self.part(self.values[*slot as usize], *offset, possible),
+                None if other.caller || possible.caller => Possible::caller(),
+                None => Possible::open(step, Why::Overlap),
+            };
+        }
+    }
+
+    /// Returns the content of a tensor inside of another content.
+    fn part(&self, value: usize, offset: u64, possible: &Possible) -> Possible {
+        let bytes = self.method.values()[value].as_tensor().and_then(Tensor::nbytes).unwrap_or(0);
+        let mut contents = self.found.contents.borrow_mut();
+        let part = |item: &Item| match item {
+            Item::Content(of) => Item::Content(contents.add(Node::Part { of: *of, offset, bytes })),
+            other => *other,
+        };
+        let mut known: SmallVec<[Item; 2]> = possible.known.iter().map(part).collect();
+        known.sort_unstable();
+        Possible { known, ..possible.clone() }
+    }
+
+    /// Executes the method on each path, until what it leaves is not new. Returns `true` if all reads were found.
+    ///
+    /// If a loop has counters whose number of rounds the caller decides, they are the caller's from the second round
+    /// on, and the method is executed again.
+    fn execute(&mut self, initial: &[Possible], findings: &mut Findings, locate: &Locator<'_>) -> bool {
+        let mut counters = Counters::new();
+        let mut left = self.method.budget(&limits::STEPS);
+        loop {
+            let known = counters.values().map(BTreeSet::len).sum::<usize>();
+            let start =
+                Path { step: 0, state: initial.to_vec(), execution: 0, before: initial.to_vec(), rounds: Vec::new() };
+            let mut paths = Paths {
+                left,
+                seen: HashSet::new(),
+                targets: self.edges.iter().map(|(jump, _)| jump.to).collect(),
+                has_forks: false,
+                counters,
+                open: vec![start],
+            };
+            let mut found = findings.empty();
+            let mut is_complete = true;
+            while let Some(path) = paths.open.pop() {
+                match paths.is_new(path.step, &path.state) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => return false,
+                }
+                let Some(complete) = self.path(path, &mut paths, &mut found, locate) else {
+                    self.is_exceeded = true;
+                    return false;
+                };
+                is_complete &= complete;
+            }
+            Paths { left, counters, .. } = paths;
+            if counters.values().map(BTreeSet::len).sum::<usize>() == known {
+                findings.append(found);
+                return is_complete;
+            }
+            let contents = std::mem::take(&mut self.found.contents);
+            self.found = Values { contents, ..Values::default() };
+        }
+    }
+
+    /// Executes the method from a step to its end, or to a condition that is not known. Returns `true` if all reads
+    /// were found; `None` if that takes too long.
+    fn path(
+        &mut self,
+        mut path: Path,
+        paths: &mut Paths,
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) -> Option<bool> {
+        // States at the targets of jumps back: a loop whose state is there again never ends.
+        let mut since: HashSet<u64> = HashSet::new();
+        let (mut is_complete, first) = (true, path.step);
+        let (mut step, mut state) = (path.step, std::mem::take(&mut path.state));
+        loop {
+            if step >= self.method.end() {
+                // The caller decides how many executions there are.
+                path.execution += 1;
+                path.rounds.clear();
+                let several = path.execution > limits::COMPUTED.of(0) + 1;
+                for (possible, last) in
+                    state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
+                {
+                    match possible.is_content() {
+                        true if path.execution > MAX_EXECUTIONS => *possible = Possible::caller(),
+                        false if several && possible.is_caller() => *possible = Possible::caller(),
+                        false if several => *possible = Possible::open(0, Why::Several),
+                        true | false => {}
+                    }
+                    last.clone_from(possible);
+                }
+                paths.open.push(Path { step: 0, state, ..path });
+                return Some(is_complete);
+            }
+            paths.left.spend(1)?;
+            if step != first && paths.has_forks && paths.targets.contains(&step) && !paths.is_new(step, &state)? {
+                return Some(is_complete);
+            }
+            is_complete &= self.record(step, &state).is_some();
+            self.run(step, &mut state);
+            // The call fails.
+            if std::mem::take(&mut self.has_failed) {
+                return Some(is_complete);
+            }
+            let Ok(at) = self.edges.binary_search_by_key(&step, |(jump, _)| jump.step) else {
+                step += 1;
+                continue;
+            };
+            let (jump, falls_through) = self.edges[at];
+            match if falls_through { self.condition(step, &state) } else { Some(false) } {
+                Some(true) => step += 1,
+                Some(false) if !jump.is_back() => step = jump.to,
+                Some(false) => {
+                    step = jump.to;
+                    paths.left.spend(state.len() / 8)?;
+                    if since.insert(hash(jump.to, &state)) {
+                        continue;
+                    }
+                    // A loop whose condition never changes is reported by `super::control`.
+                    if falls_through {
+                        findings.add(X_10, || {
+                            let found = "a loop that never ends: its numbers follow from the file, and repeat";
+                            (locate(&self.method.at(jump.step)), found.to_owned(), "a loop that ends".to_owned())
+                        });
+                    }
+                    return Some(is_complete);
+                }
+                None => {
+                    paths.has_forks = true;
+                    paths.left.spend((path.rounds.len() + 1) * state.len())?;
+                    paths.open.push(Path { step: step + 1, state: state.clone(), ..path.clone() });
+                    if jump.is_back() {
+                        path.round(jump.step, &mut state, &mut paths.counters);
+                    }
+                    paths.open.push(Path { step: jump.to, state, ..path });
+                    return Some(is_complete);
+                }
+            }
+        }
+    }
+
+    /// Returns the condition of a jump; `None` if it is not known.
+    fn condition(&self, step: u32, state: &[Possible]) -> Option<bool> {
+        let Instruction::JumpFalseCall { cond_value_index, .. } = self.method.steps[step as usize].instruction else {
+            return None;
+        };
+        match self.possible(self.method.value(*cond_value_index)?, state).only()? {
+            Item::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Records what an instruction reads; `None` if there are too many combinations.
+    fn record(&mut self, step: u32, state: &[Possible]) -> Option<()> {
+        let method = self.method;
+        let Some((known, args)) = method.call(&method.steps[step as usize]) else { return Some(()) };
+        let read: Vec<usize> =
+            trusted(known.facts).filter_map(|at| args.get(at)).flat_map(|arg| self.tensors(*arg)).collect();
+        for value in read {
+            let possible = self.possible(value, state);
+            let read = self.found.trusted.entry((step, value)).or_insert_with(Possible::none);
+            match read.known.len() < MAX_READ {
+                true => read.add(&possible),
+                false => read.open = Some(Open { step, why: Why::Several }),
+            }
+        }
+        let Some(combinations) = self.combinations(step, state, false) else {
+            return (!is_kernel(known)).then_some(());
+        };
+        for Combination { assumption, open, .. } in combinations {
+            if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
+                continue;
+            }
+            if let Some((value, open)) = open.filter(|_| is_kernel(known) || !known.constraints.is_empty()) {
+                self.found.open.insert((step, value), open);
+            }
+            let is_known = assumption.iter().any(|(_, item)| *item != Item::Unknown);
+            if is_known && self.found.seen.insert((step, assumption.clone())) {
+                self.found.assumptions.entry(step).or_default().push(assumption);
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the combinations of what the followed operands of an instruction may be, with or without contents of
+    /// tensors; `None` if there are too many.
+    fn combinations(&self, step: u32, state: &[Possible], with_contents: bool) -> Option<Vec<Combination>> {
+        let mut combinations = vec![Combination::default()];
+        let mut seen = SmallVec::<[usize; 8]>::new();
+        for access in self.method.step_accesses(step).iter().filter(|access| access.kind.keeps()) {
+            let value = access.value as usize;
+            let is_tensor = self.is_tensor(value);
+            let is_changing = self.slots[value].is_some() || self.method.is_input[value];
+            let is_read = if is_tensor { with_contents } else { is_changing };
+            if !is_read || seen.contains(&value) {
+                continue;
+            }
+            seen.push(value);
+            let Possible { known, caller, open } = self.possible(value, state);
+            let count = known.len() + usize::from(caller) + usize::from(open.is_some());
+            if combinations.len() * count > MAX_COMBINATIONS {
+                return None;
+            }
+            let mut extended = Vec::with_capacity(combinations.len() * count);
+            for combination in &combinations {
+                extended.extend(known.iter().map(|item| combination.with(value, *item)));
+                if caller {
+                    extended.push(Combination { caller: true, ..combination.with(value, Item::Unknown) });
+                }
+                if let Some(open) = open {
+                    let open = combination.open.or(Some((value, open)));
+                    extended.push(Combination { open, ..combination.with(value, Item::Unknown) });
+                }
+            }
+            combinations = extended;
+        }
+        Some(combinations)
+    }
+
+    /// Applies the effect of a step to the states.
+    fn run(&mut self, step: u32, state: &mut [Possible]) {
+        let method = self.method;
+        let instruction = &method.steps[step as usize];
+        match instruction.instruction.callee() {
+            Some(Callee::Operator(_)) => match method.call(instruction) {
+                Some((known, args)) => self.call(step, known, args, state),
+                // Its code is not known.
+                None => self.written(step, Possible::caller(), state),
+            },
+            Some(Callee::Delegate(_)) => {
+                let reads = method.step_accesses(step).iter().filter(|access| !access.writes());
+                let is_caller = |access: &Access| self.possible(access.value as usize, state).caller;
+                let is_caller = { reads }.any(is_caller);
+                self.written(
+                    step,
+                    if is_caller { Possible::caller() } else { Possible::open(step, Why::Delegate) },
+                    state,
+                );
+            }
+            None => {
+                if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
+                    let condition = method.value(*cond_value_index).map(|value| self.possible(value, state));
+                    if condition.is_some_and(|condition| condition.caller) {
+                        self.caller_loops.borrow_mut().insert(step);
+                    }
+                }
+                let moved = instruction.instruction.moved();
+                if let Some((from, to)) = moved.and_then(|(from, to)| method.value(from).zip(method.value(to))) {
+                    self.set(to, self.possible(from, state), state);
+                }
+            }
+        }
+    }
+
+    /// Sets all that an instruction may write.
+    fn written(&self, step: u32, possible: Possible, state: &mut [Possible]) {
+        for access in self.method.step_accesses(step).iter().filter(|access| access.writes()) {
+            self.write(step, access.value as usize, &possible, state);
+        }
+    }
+
+    fn call(&mut self, step: u32, known: &ResolvedOperator, args: &[ValueId], state: &mut [Possible]) {
+        let is_unknown = known.library.is_some() || known.rule.is_none();
+        match known.signature.result {
+            Some(result) if result != Base::Tensor => {
+                let to = args.get(known.signature.args.len()).and_then(|value| self.method.value(*value));
+                if let Some(to) = to.filter(|to| self.slots[*to].is_some()) {
+                    let result = if is_unknown { Possible::caller() } else { self.number(step, known, args, state) };
+                    self.has_failed = result.is_nothing();
+                    self.set(to, result, state);
+                }
+            }
+            Some(_) | None => {
+                let written = self.method.step_accesses(step).iter().filter(|access| access.kind.may_write());
+                let written: SmallVec<[usize; 2]> = written.map(|access| access.value as usize).collect();
+                let is_followed = |value: &usize| self.slots[*value].is_some() || self.overlaps.contains_key(value);
+                if known.facts.is_undetermined || !written.iter().any(is_followed) {
+                    return;
+                }
+                for value in written.iter().copied().filter(is_followed) {
+                    let content = if is_unknown { Possible::caller() } else { self.content(step, value, state) };
+                    self.write(step, value, &content, state);
+                }
+            }
+        }
+    }
+
+    /// Returns the content that a call writes to a tensor.
+    fn content(&self, step: u32, value: usize, state: &[Possible]) -> Possible {
+        let Some(combinations) = self.combinations(step, state, true) else {
+            return Possible::open(step, Why::Several);
+        };
+        let mut found = Possible::none();
+        for Combination { assumption, caller, open } in combinations {
+            let possible = match (caller, open) {
+                (true, _) => Possible::caller(),
+                (false, Some((_, open))) => Possible { open: Some(open), ..Possible::none() },
+                (false, None) => {
+                    let mut contents = self.found.contents.borrow_mut();
+                    let call = contents.add_call(step, assumption);
+                    Possible::of(Item::Content(contents.add(Node::Result { call, value })))
+                }
+            };
+            found = found.join(&possible, |_| Possible::open(step, Why::Several));
+        }
+        found
+    }
+
+    /// Returns the number that a call returns.
+    fn number(&mut self, step: u32, known: &ResolvedOperator, args: &[ValueId], state: &[Possible]) -> Possible {
+        if known.facts.result_kinds == Some(ResultKinds::Element) {
+            let tensor = args.first().and_then(|arg| self.method.value(*arg));
+            return tensor.map_or_else(Possible::caller, |tensor| self.element(step, tensor, state));
+        }
+        let Some(combinations) = self.combinations(step, state, false) else {
+            return Possible::open(step, Why::Several);
+        };
+        let mut found = Possible::none();
+        for combination in combinations {
+            let Some(result) = self.result(step, known, args, &combination) else { continue };
+            found = found.join(&result, |_| Possible::open(step, Why::Several));
+        }
+        found
+    }
+
+    /// Returns the result of a call with certain operands; `None` if the kernel does not return.
+    fn result(
+        &mut self,
+        step: u32,
+        known: &ResolvedOperator,
+        args: &[ValueId],
+        combination: &Combination,
+    ) -> Option<Possible> {
+        let Combination { assumption, caller, open } = combination;
+        if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
+            return None;
+        }
+        let number = |arg: &ValueId| {
+            let value = self.method.value(*arg)?;
+            let assumed = assumption.iter().find(|(other, _)| *other == value).map(|(_, item)| *item);
+            let item = assumed.or_else(|| Item::of(&self.method.values()[value]));
+            item.filter(|_| !self.method.is_input[value])?.number()
+        };
+        if let Some(compute) = known.facts.computation {
+            let numbers: Option<SmallVec<[Number; 3]>> =
+                args[..known.signature.args.len().min(args.len())].iter().map(number).collect();
+            if let Some(result) = numbers.and_then(|numbers| compute(&numbers)) {
+                return Some(Possible::of(Item::of_number(result)));
+            }
+        }
+        let values = self.method.values();
+        let assumed = assumption.iter().map(|(value, item)| (*value, item.knowledge()));
+        let mut is_caller = *caller || assumption.iter().any(|(_, item)| matches!(item, Item::AtMost(_)));
+        let inputs = args.iter().filter_map(|arg| self.method.value(*arg));
+        is_caller |= { inputs }.any(|value| self.method.is_input[value]);
+        match self.inference.assuming(assumed, |inference| inference.call(values, known, args)).as_deref() {
+            Ok([ResultMeta::Int(IntMeta::Exact(int))]) => return Some(Possible::of(Item::Int(*int))),
+            Ok([ResultMeta::Int(IntMeta::AtMost(most))]) => return Some(Possible::of(Item::AtMost(*most))),
+            Err(InferenceError::Unsupported(_) | InferenceError::Invalid(_)) => return None,
+            Ok(_) | Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
+        }
+        Some(match (is_caller, open) {
+            (true, _) => Possible::caller(),
+            (false, Some((_, open))) => Possible { open: Some(*open), ..Possible::none() },
+            (false, None) => Possible::open(step, Why::Operator),
+        })
+    }
+
+    /// Returns the first element of a tensor.
+    fn element(&self, step: u32, tensor: usize, state: &[Possible]) -> Possible {
+        let EValue::Tensor(of) = &self.method.values()[tensor] else { return Possible::caller() };
+        let Possible { known, caller, open } = self.possible(tensor, state);
+        let mut found = Possible { known: SmallVec::new(), caller, open };
+        for item in known {
+            let Item::Content(content) = item else { continue };
+            let evaluated = self.found.contents.borrow_mut().evaluate(self.method, content);
+            let element = match evaluated {
+                Evaluated::Content(blob) => first_element(of.scalar_type, &blob),
+                Evaluated::Refused(_) => None,
+            };
+            let number = match element {
+                Some(NumericValue::Int(int)) if of.scalar_type.integers().is_some() => {
+                    i64::try_from(int).ok().map(Item::Int)
+                }
+                Some(NumericValue::Bool(value)) => Some(Item::Bool(value)),
+                Some(NumericValue::Complex(..)) | None => None,
+                Some(float @ (NumericValue::Int(_) | NumericValue::Float(_))) => {
+                    Some(Item::Double(float.to_f64().to_bits()))
+                }
+            };
+            let possible = number.map_or_else(|| Possible::open(step, Why::Operator), Possible::of);
+            found = found.join(&possible, |_| Possible::open(step, Why::Several));
+        }
+        found
+    }
+}
+
+fn first_element(scalar_type: ScalarType, blob: &Blob) -> Option<NumericValue> {
+    let size = usize::try_from(scalar_type.info()?.size).ok()?;
+    number::decode(scalar_type, &blob.read_at(0, size).ok()?)
+}
+
+/// By step of a jump back whose condition is the caller's: the slots of values that are new in each round.
+type Counters = BTreeMap<u32, BTreeSet<usize>>;
+
+/// A path that is followed.
+#[derive(Clone)]
+struct Path {
+    step: u32,
+    state: Vec<Possible>,
+    /// Number of executions before this one.
+    execution: usize,
+    /// States before this execution.
+    before: Vec<Possible>,
+    /// Jumps back of this execution whose condition is the caller's.
+    rounds: Vec<Rounds>,
+}
+
+/// Rounds of a loop.
+#[derive(Clone)]
+struct Rounds {
+    /// Step of the jump back.
+    step: u32,
+    /// States of the last two rounds.
+    last: [Vec<Possible>; 2],
+    /// By slot: number of rounds in a row with a state that is neither of the last two.
+    changes: Vec<u8>,
+}
+
+impl Path {
+    /// Notes that a jump back is taken, whose condition is the caller's. A value that is new in each round is a
+    /// counter, and the caller's.
+    fn round(&mut self, step: u32, state: &mut [Possible], counters: &mut Counters) {
+        for slot in counters.get(&step).into_iter().flatten() {
+            state[*slot] = Possible::caller();
+        }
+        let Some(rounds) = self.rounds.iter_mut().find(|rounds| rounds.step == step) else {
+            let last = [state.to_vec(), state.to_vec()];
+            return self.rounds.push(Rounds { step, last, changes: vec![0; state.len()] });
+        };
+        for (slot, possible) in state.iter_mut().enumerate() {
+            let is_new = rounds.last.iter().all(|last| last[slot] != *possible);
+            rounds.changes[slot] = if is_new { rounds.changes[slot] + 1 } else { 0 };
+            if rounds.changes[slot] > MAX_ROUNDS {
+                counters.entry(step).or_default().insert(slot);
+                *possible = Possible::caller();
+                rounds.changes[slot] = 0;
+            }
+        }
+        rounds.last.swap(0, 1);
+        rounds.last[1].clone_from_slice(state);
+    }
+}
+
+/// Paths of the executions of a method.
+struct Paths {
+    /// Steps that may still be taken.
+    left: Budget,
+    /// Steps from which paths begin or meet, with the states there.
+    seen: HashSet<(u32, Vec<Possible>)>,
+    /// Destinations of jumps.
+    targets: BTreeSet<u32>,
+    /// A condition was not known.
+    has_forks: bool,
+    counters: Counters,
+    /// Paths that are not followed yet.
+    open: Vec<Path>,
+}
+
+impl Paths {
+    /// Returns `true` if states at a step are new; `None` if the work exceeds its bound.
+    fn is_new(&mut self, step: u32, state: &[Possible]) -> Option<bool> {
+        self.left.spend(state.len() + 1)?;
+        Some(self.seen.insert((step, state.to_vec())))
+    }
+}
+
+/// Returns a hash of the states at a step.
+fn hash(step: u32, state: &[Possible]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (step, state).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What the operands of a call are.
+#[derive(Debug, Clone, Default)]
+struct Combination {
+    assumption: Assumption,
+    /// One of them is the caller's.
+    caller: bool,
+    /// One of them is not evaluated: the value, and why.
+    open: Option<(usize, Open)>,
+}
+
+impl Combination {
+    fn with(&self, value: usize, item: Item) -> Combination {
+        let mut with = self.clone();
+        with.assumption.push((value, item));
+        with
+    }
+}
+
+/// Returns `true` if a kernel takes an item for each argument that has a value; it aborts for another kind.
+fn accepts(known: &ResolvedOperator, args: &[ValueId], (value, item): (usize, Item)) -> bool {
+    let kinds = match item {
+        Item::Null => Kinds::NULL,
+        Item::Int(_) | Item::AtMost(_) => Kinds::INT,
+        Item::Bool(_) => Kinds::BOOL,
+        Item::Double(_) => Kinds::DOUBLE,
+        Item::Unknown | Item::Content(_) => return true,
+    };
+    let arguments = args.iter().take(known.signature.args.len()).enumerate();
+    let mut positions = arguments.filter(|(_, arg)| arg.get() == Some(value)).map(|(position, _)| position);
+    positions.all(|position| known.accepted(position).meets(kinds))
+}
+
+/// Returns `true` for an operator that reads numbers as more than numbers to compute with.
+fn is_kernel(known: &ResolvedOperator) -> bool {
+    known.signature.result.is_none_or(|result| result == Base::Tensor)
+}
+
+/// Planned memory that instructions write, by pool and start.
+struct Writers {
+    /// Sorted: pool, start, end and value.
+    ranges: Vec<(u32, u64, u64, usize)>,
+    /// By range: greatest end in the pool so far.
+    ends: Vec<u64>,
+}
+
+impl Writers {
+    fn new(method: &MethodAnalysis<'_>) -> Writers {
+        let written =
+            method.accesses().list.iter().filter(|access| access.kind.may_write() && access.kind != AccessKind::Alias);
+        let range = |access: &Access| {
+            let value = access.value as usize;
+            method.ranges[value].map(|range| (range.pool, range.start, range.end, value))
+        };
+        let mut ranges: Vec<_> = written.filter_map(range).collect();
+        ranges.sort_unstable();
+        ranges.dedup();
+        let mut ends: Vec<u64> = Vec::with_capacity(ranges.len());
+        for (at, (pool, _, end, _)) in ranges.iter().enumerate() {
+            let before = at.checked_sub(1).filter(|before| ranges[*before].0 == *pool).map_or(0, |before| ends[before]);
+            ends.push(before.max(*end));
+        }
+        Writers { ranges, ends }
+    }
+
+    /// Returns the other values that overlap a range.
+    fn overlapping(&self, value: usize, range: &PoolRange, work: &mut Budget) -> Option<Vec<(usize, Option<u64>)>> {
+        let last = self.ranges.partition_point(|(pool, start, ..)| (*pool, *start) < (range.pool, range.end));
+        let mut found = Vec::new();
+        for at in (0..last).rev() {
+            let (pool, start, end, other) = self.ranges[at];
+            if pool != range.pool || self.ends[at] <= range.start {
+                break;
+            }
+            work.spend(1)?;
+            if end > range.start && other != value {
+                let is_covered = start <= range.start && end >= range.end;
+                found.push((other, is_covered.then(|| range.start - start)));
+            }
+        }
+        Some(found)
+    }
+}
