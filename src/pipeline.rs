@@ -337,6 +337,9 @@ impl Resolved {
         check_newer_parts(&resolved.program)
             .map_err(|message| resolved.error(vec![Code::UnmetRequest.whole(message)]))?;
         check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+        if options.max_size.is_none() {
+            check_overlap(&resolved.program).map_err(|error| resolved.error(resolved.layout_messages(vec![error])))?;
+        }
         move_inside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
         let mut written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
         let same = move_outside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
@@ -724,6 +727,28 @@ fn check_size(resolved: &Resolved, limit: u64) -> Result<(), Vec<LayoutError>> {
         counted(total, "byte")
     );
     Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(_, element)| element), message)])
+}
+
+/// Total size in bytes up to which data may be ranges of the same bytes.
+const MAX_OVERLAP: u64 = 64 << 20;
+
+/// Number of times that data may have the same bytes in total.
+const MAX_OVERLAP_FACTOR: u64 = 16;
+
+/// Returns an error if data overlap so much that a small file, in which many constants are ranges of the same bytes,
+/// would become a large one: each of them is written on its own.
+fn check_overlap(program: &Program) -> Result<(), LayoutError> {
+    let (total, covered) = dedup::overlap(program.blob_references().map(|(_, blob)| program.blob(blob)));
+    if total <= MAX_OVERLAP || total / MAX_OVERLAP_FACTOR <= covered {
+        return Ok(());
+    }
+    let message = format!(
+        "the data are ranges that overlap: {} are written for {}; remove what is unused with the option `prune`, or state \
+         the size that is meant with `max-size`",
+        counted(total, "byte"),
+        counted(covered, "byte")
+    );
+    Err(LayoutError::new(Code::LimitExceeded, Element::Program, message))
 }
 
 fn method(program: &Program, name: &str) -> Element {

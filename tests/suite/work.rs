@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pte_emit::Model;
+use pte_emit::{AssembleOptions, Model};
 use pte_generate::random::Random;
 
 use crate::support::folder::Folder;
@@ -210,6 +210,20 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
         }
     };
     (name, assembled(&yaml))
+}
+
+#[test]
+fn constants_that_overlap_are_not_written_apart_without_bound() {
+    let folder = Folder::new(&[]);
+    folder.write("m.pte", assembled(&constants(200, 400_000, 4)));
+    let file = folder.path().join("m.pte");
+    let written = |options: AssembleOptions| {
+        Model::open(&file).unwrap().assemble(&options).map(|assembly| assembly.program_file().unwrap().size().unwrap())
+    };
+    let error = written(AssembleOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("are written for 400000 bytes; remove what is unused with the option `prune`"), "{error}");
+    assert!(written(AssembleOptions::default().prune(true)).unwrap() < 1 << 20);
+    assert!(written(AssembleOptions::default().max_size(1 << 30)).unwrap() > 79_000_000);
 }
 
 /// Fixed files: a list in many calls, and a payload of many delegates.

@@ -3,8 +3,9 @@
 //! Weights of equal size are common and equal weights are rare, so blobs of equal length are compared by a few samples
 //! first, and hashed only if these are equal. Equality is decided by SHA-256.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::path::Path;
 
 use super::{Blob, BlobId, BlobSource};
 use crate::data::workers;
@@ -53,11 +54,35 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
     Ok(alike)
 }
 
+/// Returns the size in bytes of all different ranges of files and of memory that blobs have, and that of the bytes
+/// that they cover: less if ranges overlap.
+pub fn overlap<'b>(blobs: impl Iterator<Item = &'b Blob>) -> (u64, u64) {
+    let range = |blob: &'b Blob| match &blob.source {
+        BlobSource::File { path, offset } => Some((Some(&**path), *offset, offset.saturating_add(blob.len))),
+        BlobSource::Bytes(bytes) => Some(bytes.as_ptr() as u64).map(|at| (None, at, at.saturating_add(blob.len))),
+        BlobSource::Repeat(_)
+        | BlobSource::Iota { .. }
+        | BlobSource::Random { .. }
+        | BlobSource::Converted { .. }
+        | BlobSource::Reordered { .. }
+        | BlobSource::Joined(_) => None,
+    };
+    let ranges: BTreeSet<(Option<&Path>, u64, u64)> = blobs.filter_map(range).collect();
+    let (mut total, mut covered, mut last) = (0u64, 0u64, (None, 0));
+    for (path, start, end) in ranges {
+        let begin = if last.0 == Some(path) { start.max(last.1) } else { start };
+        total = total.saturating_add(end - start);
+        covered = covered.saturating_add(end.saturating_sub(begin));
+        last = (Some(path), end.max(begin));
+    }
+    (total, covered)
+}
+
 /// Source of bytes. Blobs of a length with the same one are equal.
 #[derive(PartialEq, Eq, Hash)]
 enum Bytes<'b> {
     /// From an offset of a file on.
-    File(&'b std::path::Path, u64),
+    File(&'b Path, u64),
     /// From an address on.
     Memory(*const u8),
     /// A repeated pattern.
@@ -124,5 +149,14 @@ mod tests {
         let repeat = Blob::new(3, crate::data::BlobSource::Repeat(std::sync::Arc::from([7])));
         let blobs = [Blob::bytes([7, 7, 7]), Blob::bytes([1, 2, 3]), repeat, Blob::bytes([7])];
         assert_eq!(find(&blobs).unwrap(), [BlobId(0), BlobId(1), BlobId(0), BlobId(3)]);
+    }
+    #[test]
+    fn ranges_that_overlap_cover_less_than_their_total() {
+        let bytes = crate::data::SharedBytes::from(std::sync::Arc::from(vec![0; 100]));
+        let range = |offset, len| Blob::new(len, BlobSource::Bytes(bytes.range(offset, len as usize).unwrap()));
+        let file = |offset, len| Blob::new(len, BlobSource::File { path: Path::new("w.bin").into(), offset });
+        let blobs = [range(10, 20), range(10, 20), range(20, 20), file(10, 20), file(5, 100), file(200, 1)];
+        assert_eq!(overlap(blobs.iter()), (20 + 20 + 20 + 100 + 1, 30 + 100 + 1));
+        assert_eq!(overlap([].iter()), (0, 0));
     }
 }
