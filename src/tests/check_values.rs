@@ -396,3 +396,12 @@ fn a_tensor_on_another_device_is_a_note() {
     let found = findings[0].list.iter().find(|finding| finding.rule.id == T_14).expect("a finding");
     assert_eq!((&*found.found, found.rule.severity), ("CUDA", RuleSeverity::Note));
 }
+
+#[test]
+fn the_first_element_of_an_empty_constant_is_not_read() {
+    let yaml = "methods: {forward: {values: {
+      w: {tensor: float32, sizes: [3, 0, 3], data: {hex: \"\"}}, n: {int: 0}},
+      outputs: [n], instructions: [{kernel: aten::_local_scalar_dense, args: [w, n]}]}}";
+    let model = crate::Model::from_yaml("m.yaml", yaml, ".");
+    assert!(model.check(&pte_check::CheckOptions::default()).is_ok());
+}

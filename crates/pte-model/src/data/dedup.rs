@@ -150,10 +150,11 @@ mod tests {
         let blobs = [Blob::bytes([7, 7, 7]), Blob::bytes([1, 2, 3]), repeat, Blob::bytes([7])];
         assert_eq!(find(&blobs).unwrap(), [BlobId(0), BlobId(1), BlobId(0), BlobId(3)]);
     }
+
     #[test]
     fn ranges_that_overlap_cover_less_than_their_total() {
-        let bytes = crate::data::SharedBytes::from(std::sync::Arc::from(vec![0; 100]));
-        let range = |offset, len| Blob::new(len, BlobSource::Bytes(bytes.range(offset, len as usize).unwrap()));
+        let bytes = Blob::bytes([0; 100]);
+        let range = |offset, len| bytes.part(offset, len).unwrap().unwrap();
         let file = |offset, len| Blob::new(len, BlobSource::File { path: Path::new("w.bin").into(), offset });
         let blobs = [range(10, 20), range(10, 20), range(20, 20), file(10, 20), file(5, 100), file(200, 1)];
         assert_eq!(overlap(blobs.iter()), (20 + 20 + 20 + 100 + 1, 30 + 100 + 1));

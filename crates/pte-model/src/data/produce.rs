@@ -200,10 +200,10 @@ impl Blob {
         Reading::open(self).map(Producer)
     }
 
-    /// Reads `len` bytes from `offset` on, which must be within the blob.
+    /// Reads `len` bytes from `offset` on.
     ///
     /// # Errors
-    /// As [`Blob::copy_to`].
+    /// As [`Blob::copy_to`]; a range that is not within the blob.
     pub fn read_at(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         self.read_several([offset], len)
     }
@@ -226,9 +226,12 @@ impl Blob {
     /// Reads `len` bytes from each offset on, and returns them concatenated.
     ///
     /// # Errors
-    /// As [`Blob::copy_to`].
+    /// As [`Blob::read_at`].
     #[doc(hidden)]
     pub fn read_several<const N: usize>(&self, offsets: [u64; N], len: usize) -> io::Result<Vec<u8>> {
+        if offsets.iter().any(|offset| offset.checked_add(len as u64).is_none_or(|end| end > self.len)) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let mut bytes = vec![0; N * len];
         if bytes.is_empty() {
             return Ok(bytes);
@@ -398,6 +401,16 @@ mod tests {
             Blob::joined([Blob::bytes([1]), random.clone(), Blob::bytes([]), random.clone()]).unwrap(),
             random,
         ]
+    }
+
+    #[test]
+    fn a_range_outside_is_an_error() {
+        for blob in
+            [Blob::bytes([]), Blob::bytes([1, 2, 3]), Blob::new(3, BlobSource::Repeat(std::sync::Arc::from([7])))]
+        {
+            assert!(blob.read_at(0, 4).is_err() && blob.read_at(u64::MAX, 1).is_err());
+            assert_eq!(blob.read_at(0, blob.len as usize).unwrap().len() as u64, blob.len);
+        }
     }
 
     #[test]
