@@ -397,7 +397,6 @@ impl Assembly {
     /// Returns the release that the files were written for, with the changes for it; `None` for the current one.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// use pte_emit::{AssembleOptions, Model};
     /// use pte_emit::edit::{ReplacedCalls, WrittenFor};
     /// use pte_emit::release::Release;
@@ -410,7 +409,7 @@ impl Assembly {
     ///     outputs: [y]
     ///     instructions: [{kernel: dim_order_ops::_clone_dim_order.out, args: [x, false, null], out: y}]
     /// ";
-    /// let options = AssembleOptions::default().for_runtime(Arc::new(Release::find("0.7").unwrap().clone()));
+    /// let options = AssembleOptions::default().for_runtime(Release::find("0.7").unwrap());
     /// let assembly = Model::from_yaml("clone.yaml", yaml, ".").assemble(&options)?;
     /// assert_eq!(assembly.program().plans()[0].operators.as_ref().unwrap()[0].name.as_deref(), Some("aten::clone"));
     /// let written: &WrittenFor = assembly.written_for().unwrap();

@@ -80,7 +80,7 @@ pte_model::options! {
         /// Split the `.ptd` without a tag into several files.
         pub shards: Option<Shards>,
         /// Release of ExecuTorch that the files are written for; it replaces the one of the source.
-        pub for_runtime: Option<Arc<Release>>,
+        pub for_runtime: Option<Release>,
         /// Remove what has no effect: calls of known operators with unused results, and unreferenced values, operators
         /// and delegates with their data. The remaining ones are renumbered; this also closes gaps between indices that
         /// the source requests. `named_data` and state with a name are kept. Without this option, unused values are
@@ -136,7 +136,7 @@ pub struct Resolved {
     /// Layout options of the source.
     pub layout: LayoutConfig,
     /// Release of ExecuTorch that the files are written for, if the source states one (`runtime:`).
-    pub runtime: Option<Arc<Release>>,
+    pub runtime: Option<Release>,
     /// Layouts of the binary inputs of a merge, if they are already those of a release.
     pub(crate) former: Vec<LayoutConfig>,
     /// Layout options that the source states.
@@ -228,7 +228,7 @@ impl Document {
             tests: resolved.tests,
             name: document.name.as_ref().map(|name| name.value.to_string()),
             layout,
-            runtime: resolved.runtime.map(|release| Arc::new(release.clone())),
+            runtime: resolved.runtime,
             former: Vec::new(),
             stated: resolved.options,
             overrides: resolved.overrides,
@@ -341,7 +341,7 @@ impl Resolved {
             check_overlap(&resolved.program).map_err(|error| resolved.error(resolved.layout_messages(vec![error])))?;
         }
         move_inside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
-        let mut written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
+        let mut written_for = runtime.as_ref().map(|release| resolved.rewrite_for(release)).transpose()?;
         let same = move_outside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
         if let Some(release) = &runtime {
             resolved.finish_for(release, &same)?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use pte_emit::run::{RunnerCommand, TestOptions};
@@ -206,7 +205,7 @@ impl Model {
         let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data);
         if let Some(text) = runtime {
             let release = Release::find(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            options.runtime = Some(Arc::new(release.clone()));
+            options.runtime = Some(release);
         }
         self.ask(py, "Findings", move |model| {
             let model = &model.clone().with_data_files(with_files);

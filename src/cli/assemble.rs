@@ -4,7 +4,6 @@ use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{ArgAction, Args, FromArgMatches};
@@ -158,7 +157,7 @@ struct Command<'a> {
     /// Files of `--with` and operators of `--ops`, for warnings.
     validator: CheckOptions,
     /// Release of `--for-runtime`.
-    runtime: Option<Arc<Release>>,
+    runtime: Option<Release>,
     /// Size in bytes of the data of the inputs so far.
     size: AtomicU64,
 }

@@ -132,7 +132,7 @@ fn reported(findings: &[Findings]) -> BTreeSet<String> {
 
 /// Returns the answers of the releases to an example, in the words of `expected`.
 fn answers(rule: &str, name: &str) -> BTreeMap<String, String> {
-    let answer = |release: &Release| {
+    let answer = |release: Release| {
         let found = release.answers(rule).iter().find(|found| found.example == name)?;
         Some((release.version().to_string(), words(&found.answer)?))
     };

@@ -2,7 +2,6 @@
 //! all`; the one of `--for-runtime`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use pte_emit::command::text::clipped_to;
@@ -19,7 +18,7 @@ use super::findings::{Counts, FileFindings};
 #[derive(Debug)]
 pub struct Runtimes {
     /// The releases; `None` alone without the option.
-    pub releases: Vec<Option<Arc<Release>>>,
+    pub releases: Vec<Option<Release>>,
     /// The option is `all`: each release has a line of its own.
     pub is_all: bool,
 }
@@ -30,10 +29,10 @@ impl Runtimes {
     /// # Errors
     /// An unknown version; a folder that cannot be read, or whose tables are malformed.
     pub fn parse(value: Option<&Path>) -> Result<Runtimes, Failure> {
-        let find = |path| find(path, "--runtime", "`all`, or a folder of tables").map(Arc::new);
+        let find = |path| find(path, "--runtime", "`all`, or a folder of tables");
         let is_all = value.is_some_and(|path| path.as_os_str() == "all");
         let releases = match is_all {
-            true => Release::known().cloned().map(Arc::new).map(Some).collect(),
+            true => Release::known().map(Some).collect(),
             false => vec![value.map(find).transpose()?],
         };
         Ok(Runtimes { releases, is_all })
@@ -50,7 +49,7 @@ fn find(path: &Path, option: &str, others: &str) -> Result<Release, Failure> {
         return Release::open(path).map_err(|error| Error::io(&path.display().to_string(), "", &error).into());
     }
     let unknown = |error| Failure::Usage(format!("{option}: {error}, {others}"));
-    Release::find(text).map_err(unknown).cloned()
+    Release::find(text).map_err(unknown)
 }
 
 /// Release that programs are written for.
@@ -67,8 +66,8 @@ impl ForRuntimeArguments {
     ///
     /// # Errors
     /// An unknown version; a folder that cannot be read, or whose tables are malformed.
-    pub fn release(&self) -> Result<Option<Arc<Release>>, Failure> {
-        let find = |path: &PathBuf| find(path, "--for-runtime", "or a folder of tables").map(Arc::new);
+    pub fn release(&self) -> Result<Option<Release>, Failure> {
+        let find = |path: &PathBuf| find(path, "--for-runtime", "or a folder of tables");
         self.for_runtime.as_ref().map(find).transpose()
     }
 }

@@ -5,7 +5,6 @@
 pub(crate) mod report;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::facade::model::{Model, ModelFile};
@@ -289,9 +288,9 @@ impl Model {
         }
         let (mut valid, mut running) = (Vec::new(), Vec::new());
         for release in Release::known().filter(|release| requirements.are_met_by(release)) {
-            let profile = options.profile.of_release(release);
+            let profile = options.profile.of_release(&release);
             if valid.iter().all(|(known, _)| *known != profile) {
-                options.runtime = Some(Arc::new(release.clone()));
+                options.runtime = Some(release.clone());
                 // The program is the first file; the others are inspected on their own.
                 valid.push((profile, !self.check(&options)?.first().is_some_and(Findings::has_errors)));
             }

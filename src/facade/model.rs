@@ -513,7 +513,7 @@ impl Model {
         tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
         let resolved = self.resolve()?;
         // New tensors of a binary file get memory from a planner, not after that of the others.
-        match options.for_runtime.as_deref().filter(|_| !self.is_text()) {
+        match options.for_runtime.as_ref().filter(|_| !self.is_text()) {
             Some(release) if resolved.needs_memory_for(release)? => self.resolve_for_changes()?.to_files(options),
             Some(_) | None => resolved.to_files(options),
         }

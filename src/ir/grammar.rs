@@ -26,7 +26,7 @@ macro_rules! grammar {
                 data: Map(&SOURCE) => Vec<(Word<'a>, Data<'a>)> as map: "a map of names to data", "Named payloads, for use where data are expected.";
                 named_data: Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]) => Option<At<Vec<ParsedNamedData<'a>>>> as named_data_map, "Blobs by key; in a document without methods the content of a .ptd.";
                 checkpoints: List(&Form::Shape(&CHECKPOINT)) => Vec<Checkpoint<'a>>: "a list of checkpoints", "Files of weights, which are stored in a .ptd.";
-                runtime: Text => Option<At<&'static Release>> as release, "Release of ExecuTorch that the files are written for, such as \"0.7\": its header, fields and layout, and operators that it has.";
+                runtime: Text => Option<At<Release>> as release, "Release of ExecuTorch that the files are written for, such as \"0.7\": its header, fields and layout, and operators that it has.";
                 layout: Form::Shape(&LAYOUT) => Layout as layout, "How the file is laid out.";
                 unknown: Form::Shape(&UNKNOWN) => Option<At<ParsedUnknown<'a>>>, "Parts of a newer schema: fields, and members of unions, with their bytes.";
                 raw: Form::Shape(&RAW) => ParsedOverrides<'a>, "Overrides that are applied after layout, for files that are malformed on purpose.";

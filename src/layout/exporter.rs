@@ -167,7 +167,7 @@ mod tests {
     /// Releases up to 1.2 read constants inside the FlatBuffer.
     #[test]
     fn what_a_runtime_does_not_read_contradicts() {
-        let found = |options: &LayoutOptions, release| options.unread_by(Release::find(release).unwrap());
+        let found = |options: &LayoutOptions, release| options.unread_by(&Release::find(release).unwrap());
         let rejected = Answer::Rejects { step: "program".to_owned(), error: "InvalidProgram".to_owned() };
         let inline = LayoutOptions { constants: Some(Storage::Inline), ..LayoutOptions::default() };
         let expected = Contradiction { option: "constants", value: "inline".to_owned(), why: Why::Unread(rejected) };
@@ -181,6 +181,6 @@ mod tests {
             segment_alignment: Some(Alignment::Bytes(4096)),
             ..LayoutOptions::default()
         };
-        assert!(Release::known().all(|release| read.unread_by(release).is_empty()));
+        assert!(Release::known().all(|release| read.unread_by(&release).is_empty()));
     }
 }

@@ -175,7 +175,7 @@ fn release(
     let has_segments = found.segments.iter().any(|(_, size)| *size > 0);
     let Some((exporter, rest)) = layout.exporter_of_program(has_segments) else { return Ok(None) };
     let release = Release::known().rfind(|release| exporter_of(release) == exporter);
-    match release.map(Target::of) {
+    match release.as_ref().map(Target::of) {
         Some(target) if for_release::is_of(&found.program, &target)? => Ok(Some((target.release.version(), rest))),
         Some(_) | None => Ok(None),
     }

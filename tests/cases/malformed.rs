@@ -9,7 +9,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use libtest_mimic::Trial;
 use pte_check::pte_releases::{ExampleAnswer, Release};
@@ -166,7 +165,7 @@ fn releases_that_do_not_survive_it_are_refused(example: &Example, files: &[(Stri
         if !is_harmed && !answers.iter().any(is_fatal) {
             continue;
         }
-        let findings = findings_for(files, Some(release.clone().into()));
+        let findings = findings_for(files, Some(release.clone()));
         assert!(findings.iter().any(Findings::has_errors), "{version} does not survive it, and is not refused");
     }
 }
@@ -177,7 +176,7 @@ fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
 }
 
 /// As [`findings`], with a release of `--runtime`.
-fn findings_for(files: &[(String, Vec<u8>)], release: Option<Arc<Release>>) -> Vec<Findings> {
+fn findings_for(files: &[(String, Vec<u8>)], release: Option<Release>) -> Vec<Findings> {
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
         files[1..].iter().map(|(name, bytes)| DataFile::from_bytes(name.clone(), bytes).unwrap()).collect();

@@ -4,9 +4,10 @@
 //! tests/cases/golden.rs compares the files that devtools wrote with their sources.
 
 use proptest::prelude::*;
+use pte_emit::check::{CheckOptions, RuleId};
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_emit::program::{DimOrder, ExecutionPlan, Program, nbytes};
-use pte_emit::{AssembleOptions, Resolved};
+use pte_emit::{AssembleOptions, Model, Resolved};
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 use pte_model::format::serializer::Serializer;
@@ -25,6 +26,23 @@ fn devtools_make_tests_contiguous() {
     let bytes: Vec<u8> = (-12..12i16).flat_map(|n| f32::from(n).to_le_bytes()).collect();
     assert_eq!((sizes.as_slice(), &**dim_order), (&[1, 2, 3, 4][..], &[0, 1, 2, 3][..]));
     assert_eq!(data.to_vec().unwrap(), bytes);
+}
+
+/// The runtime refuses a Double beyond its tolerance, and each finite one in place of an infinity.
+#[test]
+fn a_double_is_compared_with_the_one_of_the_program_as_in_the_runtime() {
+    let is_accepted = |own: &str, found: &str| {
+        let method = format!("{{values: {{f: {own}}}, inputs: [f], outputs: [], tests: [{{inputs: [{found}]}}]}}");
+        let model = Model::from_yaml("double.yaml", format!("methods: {{forward: {method}}}"), ".");
+        let assembly = model.assembly().unwrap();
+        let bytes = assembly.bundled().unwrap().to_vec().unwrap();
+        let findings = assembly.check_bundled(&bytes, &CheckOptions::default());
+        !findings.list.iter().any(|finding| finding.rule.id == RuleId::B_8)
+    };
+    let accepted = [("1.5", "1.5001"), ("-.inf", "-.inf"), (".nan", ".nan"), ("1.0e+10", "1.00001e+10")];
+    assert!(accepted.iter().all(|(own, found)| is_accepted(own, found)));
+    let refused = [("1.5", "1.5002"), (".inf", "1.5"), ("1.5", ".inf"), (".inf", "-.inf"), ("1.5", ".nan")];
+    refused.iter().for_each(|(own, found)| assert!(!is_accepted(own, found), "{found} for {own}"));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! outputs in old runtimes are compared by `lab/releases/rewritten.py`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
 use pte_emit::{
@@ -14,7 +13,7 @@ use crate::support::root;
 
 /// Options of writing for a release.
 fn options(release: &str) -> AssembleOptions {
-    AssembleOptions::default().for_runtime(Arc::new(Release::find(release).unwrap().clone()))
+    AssembleOptions::default().for_runtime(Release::find(release).unwrap())
 }
 
 fn assemble(yaml: &str, release: &str) -> Result<Assembly, Error> {

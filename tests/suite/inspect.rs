@@ -2,7 +2,6 @@
 //! questions have equal answers for YAML and for the file that it assembles to.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::dump::without_header;
 use crate::support::folder::{Folder, RELU};
@@ -476,8 +475,8 @@ fn inspect_and_check_agree_about_releases() {
         if model.is_text() {
             options.reported.clone_from(model.assembly().unwrap().unknown_operators());
         }
-        let mut runs = |release: &&Release| {
-            options.runtime = Some(Arc::new((*release).clone()));
+        let mut runs = |release: &Release| {
+            options.runtime = Some(release.clone());
             !model.check(&options).unwrap().first().is_some_and(Findings::has_errors)
         };
         let expected: Vec<String> =

@@ -38,7 +38,7 @@ fn rules(file: &str, release: &str, tables: [&str; 6]) -> Vec<String> {
     let [operators, backends, xnnpack, types, features, answers] = tables;
     let version = format!("version {release}\n");
     let release = Release::parse([&version, operators, backends, xnnpack, types, features, answers]).unwrap();
-    let options = CheckOptions::default().runtime(std::sync::Arc::new(release));
+    let options = CheckOptions::default().runtime(release);
     let model = Model::open(root().join(file)).unwrap();
     let findings = match model.is_text() {
         true => model.assembly().unwrap().check(&options).unwrap(),

@@ -40,6 +40,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
+pub use pte_operators::OperatorSet;
 pub use releases::{Requirements, Unmet};
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
@@ -59,7 +60,6 @@ use pte_model::format::path::Trail;
 use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
-use pte_operators::OperatorSet;
 use pte_releases::Release;
 use pte_xnnpack::payloads::Payloads;
 
@@ -98,7 +98,7 @@ pte_model::options! {
         pub reported: BTreeSet<String>,
         /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of
         /// that release.
-        pub runtime: Option<Arc<Release>>,
+        pub runtime: Option<Release>,
         /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
         pub kept: Option<usize>,
     }
@@ -251,7 +251,7 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
 
 /// Returns the options with the profile of their release.
 fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
-    match options.runtime.as_deref().map(|release| options.profile.of_release(release)) {
+    match options.runtime.as_ref().map(|release| options.profile.of_release(release)) {
         Some(profile) if profile != options.profile => Cow::Owned(CheckOptions { profile, ..options.clone() }),
         Some(_) | None => Cow::Borrowed(options),
     }
@@ -264,9 +264,9 @@ impl Profile {
     /// ```
     /// use pte_check::{Profile, pte_releases::Release};
     ///
-    /// let of = |release| Profile::Strict.of_release(Release::find(release).unwrap());
+    /// let of = |release| Profile::Strict.of_release(&Release::find(release).unwrap());
     /// assert_eq!((of("0.4.0"), of("1.5.1")), (Profile::Legacy, Profile::Strict));
-    /// assert_eq!(Profile::Aten.of_release(Release::find("0.4.0").unwrap()), Profile::Aten);
+    /// assert_eq!(Profile::Aten.of_release(&Release::find("0.4.0").unwrap()), Profile::Aten);
     /// ```
     pub fn of_release(self, release: &Release) -> Profile {
         let is_old = self == Profile::Strict && LEGACY_FEATURES.iter().all(|feature| release.runs(feature));

@@ -12,7 +12,7 @@ use pte_releases::Release;
 /// use pte_operators::Lack;
 /// use pte_releases::Release;
 ///
-/// let old = Release::find("0.4")?;
+/// let old = &Release::find("0.4")?;
 /// let name = "dim_order_ops::_clone_dim_order.out";
 /// let lack = Lack::of_operator(old, name).unwrap();
 /// assert_eq!(lack.text(name), format!("operator `{name}`, which ExecuTorch 0.4.0 does not register"));
@@ -33,7 +33,7 @@ pub struct Lack<'r> {
     /// Name and element type of the argument that the kernel refuses; `None` if there is no kernel.
     refused: Option<(&'static str, ScalarType)>,
     /// First later release that has a kernel for the call.
-    pub first: Option<&'static Release>,
+    pub first: Option<Release>,
 }
 
 impl<'r> Lack<'r> {

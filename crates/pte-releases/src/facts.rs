@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::{fmt, fs, io};
 
 use super::answer::Answer;
@@ -20,7 +21,7 @@ use super::version::Version;
 /// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: answers to an example, with full and minimal verification |
 pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
 
-/// Facts about a release of ExecuTorch, or about a custom build.
+/// Facts about a release of ExecuTorch, or about a custom build. Clones share them.
 ///
 /// ```
 /// use pte_releases::{Answer, Release};
@@ -45,7 +46,10 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert!(Release::open("missing".as_ref()).is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct Release {
+pub struct Release(Arc<Facts>);
+
+#[derive(Debug, PartialEq)]
+struct Facts {
     version: Version,
     /// The folder of a build that is not part of the library.
     folder: Option<String>,
@@ -92,9 +96,9 @@ const MAX_TABLE: u64 = 4 << 20;
 /// Formats it as in messages: `ExecuTorch 0.7.0`, or the folder of a build.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.folder {
-            None => write!(f, "ExecuTorch {}", self.version),
-            Some(folder) => write!(f, "the build `{folder}` of ExecuTorch {}", self.version),
+        match &self.0.folder {
+            None => write!(f, "ExecuTorch {}", self.version()),
+            Some(folder) => write!(f, "the build `{folder}` of ExecuTorch {}", self.version()),
         }
     }
 }
@@ -116,34 +120,101 @@ impl Release {
                 Err(error) => return Err(io::Error::new(error.kind(), format!("{table}.table: {error}"))),
             }
         }
-        let mut release = Release::parse(texts.each_ref().map(String::as_str))
+        let mut facts = Facts::parse(texts.each_ref().map(String::as_str))
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        release.folder = Some(folder.display().to_string());
-        if let Some(known) = Release::known().find(|known| known.version.is_minor_of(release.version)) {
-            release.complete(known, &absent);
+        facts.folder = Some(folder.display().to_string());
+        if let Some(known) = Release::known().find(|known| known.version().is_minor_of(facts.version)) {
+            facts.complete(&known.0, &absent);
         }
-        if let Some((table, name)) = release.unknown_word() {
+        if let Some((table, name)) = facts.unknown_word() {
             let message = format!("{table}.table: `{name}` is in the table of no known release");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Ok(release)
+        Ok(Release(facts.into()))
     }
 
+    /// Parses the texts of the tables, in the order of [`TABLES`].
+    ///
+    /// # Errors
+    /// The first malformed line.
+    pub fn parse(texts: [&str; TABLES.len()]) -> Result<Release, FactsError> {
+        Facts::parse(texts).map(|facts| Release(facts.into()))
+    }
+
+    /// Returns `true` for a custom build, which was read from a folder.
+    pub fn is_own_build(&self) -> bool {
+        self.0.folder.is_some()
+    }
+
+    /// Returns the version.
+    pub fn version(&self) -> Version {
+        self.0.version
+    }
+
+    /// Returns the value of a key of the table `release`.
+    pub fn key(&self, key: &str) -> Option<&str> {
+        self.0.keys.get(key).map(String::as_str)
+    }
+
+    /// Returns `true` if the runtime registers a kernel of the operator.
+    pub fn has_operator(&self, name: &str) -> bool {
+        self.0.operators.contains_key(name)
+    }
+
+    /// Returns the registered operators with their numbers of kernels, in the order of their names.
+    pub fn operators(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.0.operators.iter().map(|(name, kernels)| (&**name, *kernels))
+    }
+
+    /// Returns `true` if the runtime registers the backend.
+    pub fn has_backend(&self, name: &str) -> bool {
+        self.0.backends.iter().any(|backend| backend == name)
+    }
+
+    /// Returns the answer to payloads of XNNPACK with a part; `None` if the part was not measured.
+    pub fn xnnpack(&self, part: &str) -> Option<&Answer> {
+        self.0.xnnpack.get(part)
+    }
+
+    /// Returns the constraints of an operator on element types, if they differ from those of 1.5.1: words of the table
+    /// `types`.
+    pub fn types(&self, operator: &str) -> Option<&str> {
+        self.0.types.get(operator).map(String::as_str).filter(|words| *words != "none")
+    }
+
+    /// Returns `true` if programs with a feature were measured to run, with its effect.
+    pub fn runs(&self, feature: &str) -> bool {
+        self.feature(feature) == Some(&Answer::Runs)
+    }
+
+    /// Returns the answer to programs with a feature; `None` if the feature was not measured.
+    pub fn feature(&self, name: &str) -> Option<&Answer> {
+        self.0.features.get(name)
+    }
+
+    /// Returns the answers to the malformed examples of a rule of `check`.
+    pub fn answers(&self, rule: &str) -> &[ExampleAnswer] {
+        self.0.answers.get(rule).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Facts {
     /// Returns a feature or a part of payloads that no known release has in its tables, so that it would have no
     /// effect.
     fn unknown_word(&self) -> Option<(&'static str, &str)> {
         // Of a condition of calls, the operator may be another one.
         let word = |name: &str| name.split_once('/').map_or(name, |(condition, _)| condition).to_owned();
-        let feature =
-            |name: &&String| Release::known().any(|known| known.features.keys().any(|other| word(other) == word(name)));
-        let part = |name: &&String| Release::known().any(|known| known.xnnpack.contains_key(*name));
+        let feature = |name: &&String| {
+            Release::known().any(|known| known.0.features.keys().any(|other| word(other) == word(name)))
+        };
+        let part = |name: &&String| Release::known().any(|known| known.0.xnnpack.contains_key(*name));
         let unknown = self.features.keys().find(|name| !feature(name)).map(|name| ("features", &**name));
         unknown.or_else(|| self.xnnpack.keys().find(|name| !part(name)).map(|name| ("xnnpack", &**name)))
     }
 
     /// Takes the tables that a build does not state from the release of its version, and the functions of the runtime
     /// itself, which all builds register.
-    fn complete(&mut self, known: &Release, absent: &[&str]) {
+    fn complete(&mut self, known: &Facts, absent: &[&str]) {
         for table in absent {
             match *table {
                 "operators" => self.operators.clone_from(&known.operators),
@@ -161,17 +232,13 @@ impl Release {
         }
     }
 
-    /// Parses the texts of the tables, in the order of [`TABLES`].
-    ///
-    /// # Errors
-    /// The first malformed line.
-    pub fn parse(texts: [&str; TABLES.len()]) -> Result<Release, FactsError> {
+    fn parse(texts: [&str; TABLES.len()]) -> Result<Facts, FactsError> {
         let [keys, operators, backends, xnnpack, types, features, answers] = texts;
         let keys = rows("release", keys, "KEY VALUE", |key, value| Some((key.to_owned(), value.to_owned())))?;
         let keys: BTreeMap<String, String> = keys.into_iter().collect();
         let version = keys.get("version").and_then(|version| version.parse().ok());
         let answer = |key: &str, value: &str| Some((key.to_owned(), Answer::parse(value)?));
-        let mut release = Release {
+        let mut facts = Facts {
             folder: None,
             version: version.ok_or(FactsError { table: "release", line: 0, expected: "a line `version 1.5.1`" })?,
             keys,
@@ -189,65 +256,9 @@ impl Release {
             answers: BTreeMap::new(),
         };
         for (rule, answer) in rows("answers", answers, "RULE EXAMPLE VERIFIED | UNVERIFIED", example_answer)? {
-            release.answers.entry(rule).or_default().push(answer);
+            facts.answers.entry(rule).or_default().push(answer);
         }
-        Ok(release)
-    }
-
-    /// Returns `true` for a custom build, which was read from a folder.
-    pub fn is_own_build(&self) -> bool {
-        self.folder.is_some()
-    }
-
-    /// Returns the version.
-    pub fn version(&self) -> Version {
-        self.version
-    }
-
-    /// Returns the value of a key of the table `release`.
-    pub fn key(&self, key: &str) -> Option<&str> {
-        self.keys.get(key).map(String::as_str)
-    }
-
-    /// Returns `true` if the runtime registers a kernel of the operator.
-    pub fn has_operator(&self, name: &str) -> bool {
-        self.operators.contains_key(name)
-    }
-
-    /// Returns the registered operators with their numbers of kernels, in the order of their names.
-    pub fn operators(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.operators.iter().map(|(name, kernels)| (&**name, *kernels))
-    }
-
-    /// Returns `true` if the runtime registers the backend.
-    pub fn has_backend(&self, name: &str) -> bool {
-        self.backends.iter().any(|backend| backend == name)
-    }
-
-    /// Returns the answer to payloads of XNNPACK with a part; `None` if the part was not measured.
-    pub fn xnnpack(&self, part: &str) -> Option<&Answer> {
-        self.xnnpack.get(part)
-    }
-
-    /// Returns the constraints of an operator on element types, if they differ from those of 1.5.1: words of the table
-    /// `types`.
-    pub fn types(&self, operator: &str) -> Option<&str> {
-        self.types.get(operator).map(String::as_str).filter(|words| *words != "none")
-    }
-
-    /// Returns `true` if programs with a feature were measured to run, with its effect.
-    pub fn runs(&self, feature: &str) -> bool {
-        self.feature(feature) == Some(&Answer::Runs)
-    }
-
-    /// Returns the answer to programs with a feature; `None` if the feature was not measured.
-    pub fn feature(&self, name: &str) -> Option<&Answer> {
-        self.features.get(name)
-    }
-
-    /// Returns the answers to the malformed examples of a rule of `check`.
-    pub fn answers(&self, rule: &str) -> &[ExampleAnswer] {
-        self.answers.get(rule).map_or(&[], Vec::as_slice)
+        Ok(facts)
     }
 }
 
@@ -298,7 +309,7 @@ mod tests {
 
     #[test]
     fn tables_parse_and_versions_ascend() {
-        let known: Vec<&Release> = Release::known().collect();
+        let known: Vec<Release> = Release::known().collect();
         assert!(known.windows(2).all(|pair| pair[0].version() < pair[1].version()));
         for release in known {
             assert!(release.operators().count() > 150, "{}", release.version());
@@ -333,7 +344,7 @@ mod tests {
         fs::write(folder.join("release.table"), "version 0.7\n").unwrap();
         let release = Release::open(&folder).unwrap();
         let known = Release::find("0.7").unwrap();
-        assert_eq!((release.operators, release.features), (known.operators.clone(), known.features.clone()));
+        assert_eq!((&release.0.operators, &release.0.features), (&known.0.operators, &known.0.features));
         fs::write(folder.join("operators.table"), "a 1\n").unwrap();
         let release = Release::open(&folder).unwrap();
         assert!(release.has_operator("a") && !release.has_operator("aten::add.out"));

@@ -48,7 +48,7 @@ impl fmt::Display for UnknownRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text: String = self.text.chars().filter(|c| !c.is_control()).take(40).collect();
         let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
-        let first = Release::known().next().map(Release::version);
+        let first = Release::known().next().map(|release| release.version());
         match self.text.parse::<Version>() {
             Ok(version) if first.is_some_and(|first| version < first) => {
                 write!(f, "ExecuTorch {text} is older than the first release with a stable format, {}", known[0])?;
@@ -63,8 +63,8 @@ impl std::error::Error for UnknownRelease {}
 
 impl Release {
     /// Returns the releases with facts, the oldest one first.
-    pub fn known() -> impl DoubleEndedIterator<Item = &'static Release> + ExactSizeIterator {
-        KNOWN.iter().map(|release| &**release)
+    pub fn known() -> impl DoubleEndedIterator<Item = Release> + ExactSizeIterator {
+        KNOWN.iter().map(|release| Release::clone(release))
     }
 
     /// Returns the first later release with facts for which `does` is true; for a custom build, also the release of its
@@ -78,11 +78,11 @@ impl Release {
     /// let first = old.first_later(|release| release.has_operator(name)).unwrap();
     /// assert_eq!(first.version().to_string(), "1.0.1");
     /// ```
-    pub fn first_later(&self, does: impl Fn(&Release) -> bool) -> Option<&'static Release> {
-        let is_candidate = |other: &&Release| {
+    pub fn first_later(&self, does: impl Fn(&Release) -> bool) -> Option<Release> {
+        let is_candidate = |other: &Release| {
             other.version() > self.version() || (self.is_own_build() && other.version().is_minor_of(self.version()))
         };
-        Release::known().filter(is_candidate).find(|other| does(other))
+        Release::known().filter(is_candidate).find(does)
     }
 
     /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and
@@ -106,10 +106,10 @@ impl Release {
     ///
     /// # Errors
     /// A text that is not a version, or a version without facts.
-    pub fn find(text: &str) -> Result<&'static Release, UnknownRelease> {
+    pub fn find(text: &str) -> Result<Release, UnknownRelease> {
         let unknown = || UnknownRelease { text: text.to_owned() };
         let version: Version = text.parse().map_err(|_| unknown())?;
-        let is_meant = |release: &&'static Release| {
+        let is_meant = |release: &Release| {
             release.version().is_minor_of(version)
                 && (version.patch.is_none() || release.version().patch == version.patch)
         };

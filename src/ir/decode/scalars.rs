@@ -236,7 +236,7 @@ impl Decoder {
         })
     }
 
-    pub(super) fn release(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<At<&'static Release>> {
+    pub(super) fn release(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<At<Release>> {
         let word = self.text(node, "a release in quotes, such as \"0.7\"")?;
         match Release::find(&word.value) {
             Ok(value) => Some(At { id: word.id, value }),

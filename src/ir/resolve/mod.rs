@@ -54,7 +54,7 @@ pub struct ResolvedProgram {
     /// Tests with errors, in the order of the source.
     pub invalid_tests: Vec<InvalidTest>,
     /// Release that it is written for.
-    pub runtime: Option<&'static Release>,
+    pub runtime: Option<Release>,
     /// Its layout options.
     pub options: LayoutOptions,
     /// Positions of its elements in the source.
@@ -137,7 +137,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         program,
         tests: all_tests,
         invalid_tests,
-        runtime: document.runtime.as_ref().map(|runtime| runtime.value),
+        runtime: document.runtime.as_ref().map(|runtime| runtime.value.clone()),
         options: document.layout.options.clone(),
         overrides,
         origins,

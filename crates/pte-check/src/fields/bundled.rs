@@ -15,10 +15,14 @@ use pte_model::format::flatbuffer::view::{Table, Tables};
 use pte_model::format::program::{self as schema, KernelType};
 use pte_model::format::serializer::BUNDLED_PROGRAM_VERSION;
 use pte_model::format::table::Union;
+use pte_model::program::test_cases::Tolerance;
 use pte_model::program::{TensorShapeDynamism, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
+
+/// Difference from the value in the program that the runtime accepts of a Double that is set.
+const INPUT_TOLERANCE: Tolerance = Tolerance { atol: 1e-4, rtol: 1e-5 };
 
 /// Checks the program's alignment. Returns its offset and size in bytes, if there is a program.
 pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
@@ -136,8 +140,7 @@ fn check_value(t: Node<'_, '_>, own: Option<Table<'_>>, output: bool, report: &m
             .then(|| (child.u8(bool_::bool_val).to_string(), own.u8(schema::bool_::bool_val).to_string())),
         ValueType::Double => {
             let (a, b) = (child.f64(double::double_val), own.f64(schema::double::double_val));
-            let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 + 1e-5 * b.abs();
-            (!close).then(|| (format!("{a:?}"), format!("{b:?}")))
+            (!INPUT_TOLERANCE.accepts(b, a)).then(|| (format!("{a:?}"), format!("{b:?}")))
         }
     };
     if let Some((found, expected)) = differs {

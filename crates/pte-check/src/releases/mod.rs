@@ -129,7 +129,7 @@ pub struct Unmet {
 /// Reports calls that the newest release does not execute, for a check without a release.
 pub(super) fn check_calls(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     if let Some(newest) = Release::known().next_back() {
-        calls::check(program, newest, &mut reported(findings, locate));
+        calls::check(program, &newest, &mut reported(findings, locate));
     }
 }
 

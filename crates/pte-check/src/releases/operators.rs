@@ -31,7 +31,7 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
             report(V_1, Element::Method(method, Part::Operator(index)), &|| {
                 let verb = if calls[index] == 1 { "calls" } else { "call" };
                 let called = counted(calls[index], "instruction");
-                (format!("{}: {called} {verb} it", lack.text(&clipped(name))), expected(lack.first))
+                (format!("{}: {called} {verb} it", lack.text(&clipped(name))), expected(lack.first.clone()))
             });
         }
         let typed = names.iter().map(|name| name.as_deref().filter(|name| release.types(name).is_some()));
@@ -44,7 +44,7 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
             let Some((position, lack)) = Lack::of_types(release, name, &types) else { continue };
             reported.insert(id);
             let at = Element::Method(method, Part::Arg(chain, index, position));
-            report(V_2, at, &|| (lack.text(&clipped(name)), expected(lack.first)));
+            report(V_2, at, &|| (lack.text(&clipped(name)), expected(lack.first.clone())));
         }
     }
 }

@@ -22,7 +22,7 @@ pub fn reported<'f>(
 }
 
 /// Returns the expected value of a finding: the first later release that would accept the program.
-pub fn expected(first: Option<&Release>) -> String {
+pub fn expected(first: Option<Release>) -> String {
     match first {
         Some(first) => format!("ExecuTorch {}, the first release that does, or later", first.version()),
         None => "a release that does: no later one is known".to_owned(),

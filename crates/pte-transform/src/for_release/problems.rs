@@ -21,7 +21,7 @@ pub struct Inexpressible {
 
 impl Inexpressible {
     /// Returns a part that a release cannot express; `first` is the first later one that can.
-    pub(super) fn new(at: Element, what: impl Into<String>, first: Option<&Release>) -> Inexpressible {
+    pub(super) fn new(at: Element, what: impl Into<String>, first: Option<Release>) -> Inexpressible {
         let help = match first {
             Some(first) => format!("ExecuTorch {} is the first release that can", first.version()),
             None => "no known release can".to_owned(),
@@ -49,7 +49,7 @@ impl Inexpressible {
 }
 
 /// Returns the first known release whose exporter does something.
-pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<&'static Release> {
+pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Release> {
     Release::known().find(|release| does(exporter_of(release)))
 }
 
@@ -90,10 +90,10 @@ fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpre
     let first = first_exporter(|exporter| exporter.flat_tensor == FlatTensorTables::Current);
     for (method, value, _) in program.tensors().filter(|(.., tensor)| tensor.is_external()) {
         let at = Element::Method(method, Part::Value(value));
-        found.push(Inexpressible::new(at, why.clone(), first));
+        found.push(Inexpressible::new(at, why.clone(), first.clone()));
     }
     for entry in 0..program.external_data.len() {
-        found.push(Inexpressible::new(Element::ExternalData(entry), why.clone(), first));
+        found.push(Inexpressible::new(Element::ExternalData(entry), why.clone(), first.clone()));
     }
 }
 
@@ -109,7 +109,7 @@ fn named_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressi
     let others = program.named_data.iter().flatten().enumerate().filter(|(_, data)| !is_constant(data));
     for (entry, _) in others {
         let what = format!("named data, which {runtime} does not read");
-        found.push(Inexpressible::new(Element::NamedData(entry), what, first));
+        found.push(Inexpressible::new(Element::NamedData(entry), what, first.clone()));
     }
 }
 
@@ -121,7 +121,7 @@ fn devices(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible
     let first = first_exporter(|exporter| exporter.has_devices);
     let mut add = |at, device: Device| {
         let what = format!("memory on the device `{device}`, of which {runtime} knows nothing");
-        found.push(Inexpressible::new(at, what, first));
+        found.push(Inexpressible::new(at, what, first.clone()));
     };
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.device() != Device::CPU) {
@@ -146,7 +146,8 @@ mod tests {
     }
 
     fn problems(program: &Program, release: &str) -> Vec<(String, String)> {
-        let target = Target::of(Release::find(release).unwrap());
+        let release = Release::find(release).unwrap();
+        let target = Target::of(&release);
         Inexpressible::features(program, &target).into_iter().map(|found| (found.what, found.help)).collect()
     }
 
