@@ -228,11 +228,11 @@ pub mod generate {
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.
 pub mod program {
     pub use pte_model::program::{
-        Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DelegateId, Device, DeviceType, DimOrder, EValue,
-        ExecutionPlan, ExternalData, ExtraTensorInfo, FieldReference, Instruction, InstructionField, Ints, Memory,
-        MemoryPlanner, MemoryRequest, NamedData, NonConstBufferDevice, OperandAccess, Operator, OperatorId, Program,
-        Sizes, StackFrame, StorageLayout, Tensor, TensorData, TensorDataLocation, TensorLayout, TensorShapeDynamism,
-        ValueId, nbytes, test_cases,
+        Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DelegateId, DelegateLocation, Device, DeviceType,
+        DimOrder, EValue, ExecutionPlan, ExternalData, ExtraTensorInfo, FieldReference, Instruction, InstructionField,
+        Ints, Memory, MemoryPlanner, MemoryRequest, NamedData, NonConstBufferDevice, OperandAccess, Operator,
+        OperatorId, Program, Sizes, StackFrame, StorageLayout, Tensor, TensorData, TensorDataLocation, TensorLayout,
+        TensorShapeDynamism, ValueId, nbytes, test_cases,
     };
 }
 

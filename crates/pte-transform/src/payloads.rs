@@ -7,9 +7,9 @@ use data_encoding::HEXLOWER;
 use serde::Serialize;
 
 use crate::weights::delegate_name;
-use pte_model::data::{Blob, BlobId};
+use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, first_names, text::nearest};
-use pte_model::program::{NamedData, Program};
+use pte_model::program::{DelegateLocation, NamedData, Program};
 use pte_xnnpack::model::{Container, Graph};
 use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::{constants, decode, encode};
@@ -75,18 +75,19 @@ pub fn key_of(data: &Blob) -> io::Result<String> {
 /// Replaces the payload of a delegate. `given` are the keys of `.ptd` files that are loaded with the program.
 ///
 /// # Errors
-/// The payload refers to keys that neither the program nor the given files have, or a key is in use for other data. All
-/// are reported.
+/// There is no such delegate; the payload refers to keys that neither the program nor the given files have, or a key is
+/// in use for other data. All are reported.
 pub fn replace(
     program: &mut Program,
-    (method, index): (usize, usize),
+    location: DelegateLocation,
     new: NewPayload,
     given: &HashSet<String>,
 ) -> Result<PayloadChange, Vec<String>> {
-    let replaced = &program.plans()[method].delegates()[index];
+    let name = delegate_name(program, location.method, location.delegate);
+    let replaced = program.delegate(location).ok_or_else(|| vec![format!("unknown payload `{name}`")])?;
     let old = replaced.processed;
     let mut change = PayloadChange {
-        payload: delegate_name(program, method, index),
+        payload: name,
         old_bytes: program.blob(old).len(),
         bytes: new.data.len(),
         ..PayloadChange::default()
@@ -94,18 +95,14 @@ pub fn replace(
     let old_keys = Payloads::of_program(program).graph(replaced).map(graph_keys).unwrap_or_default();
     let new_keys = decode::decode(&new.data).ok().map(|graph| graph_keys(&graph)).unwrap_or_default();
     let payload = program.add_blob(new.data);
-    let delegate = |program: &mut Program, blob: BlobId| {
-        let plan = program.plans_mut().get_mut(method);
-        let delegate = plan.and_then(|plan| plan.delegates.as_mut()).and_then(|list| list.get_mut(index));
-        delegate.into_iter().for_each(|delegate| delegate.processed = blob);
-    };
-    delegate(program, payload);
+    let delegates = program.plans_mut()[location.method].delegates.as_mut();
+    delegates.into_iter().for_each(|list| list[location.delegate].processed = payload);
     // Of the delegates after the replacement.
     let payloads = Payloads::of_program(program);
     let users = payloads.keys();
     let is_opaque = |key: &str| !users.refer_to(key) && users.may_refer_to(key);
     let own: HashSet<&str> = new.named_data.iter().map(|(key, _)| key.as_str()).collect();
-    let others = other_keys(program, &payloads, (method, index));
+    let others = other_keys(program, &payloads, location);
     let mut problems = missing_keys(program, &new_keys, &own, given);
     let (mut at, mut list) = (None, Vec::new());
     for entry in program.named_data.take().unwrap_or_default() {
@@ -157,9 +154,10 @@ fn graph_keys(graph: &Graph) -> HashSet<String> {
 }
 
 /// Returns the keys that other delegates refer to.
-fn other_keys(program: &Program, payloads: &Payloads, delegate: (usize, usize)) -> HashSet<String> {
+fn other_keys(program: &Program, payloads: &Payloads, location: DelegateLocation) -> HashSet<String> {
     let mut keys = HashSet::new();
-    for (.., other) in program.delegates().filter(|(method, index, _)| (*method, *index) != delegate) {
+    let is_other = |method, delegate| DelegateLocation { method, delegate } != location;
+    for (.., other) in program.delegates().filter(|(method, index, _)| is_other(*method, *index)) {
         keys.extend(payloads.graph(other).into_iter().flat_map(graph_keys));
     }
     keys

@@ -11,7 +11,7 @@ use crate::printer;
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report, clipped, first_names};
 use pte_model::error::Error;
-use pte_model::program::TensorLayout;
+use pte_model::program::{DelegateLocation, TensorLayout};
 use pte_transform::payloads::{self, NewPayload, PayloadChange};
 use pte_transform::weights::delegate_name;
 use pte_transform::weights::payload as payload_weights;
@@ -117,19 +117,19 @@ fn unwrapped(model: &Model, text: &str, error: &Error) -> Error {
 }
 
 impl Resolved {
-    /// Returns the method and the index of a delegate by its name: `METHOD/DELEGATE`, as
+    /// Returns the location of a delegate by its name: `METHOD/DELEGATE`, as
     /// [`Model::payloads`](crate::Model::payloads) lists them, or `METHOD/INDEX`; the only one if `name` is `None`.
     ///
     /// # Errors
     /// An unknown name, or several delegates without one. The message lists the names.
-    pub fn find_delegate(&self, name: Option<&str>) -> Result<(usize, usize), Error> {
+    pub fn find_delegate(&self, name: Option<&str>) -> Result<DelegateLocation, Error> {
         let mut names = Vec::new();
         for (method, plan) in self.program.plans().iter().enumerate() {
             let method_name = plan.name.as_deref().unwrap_or_default();
             for index in 0..plan.delegates().len() {
                 let stated = self.delegate_name(method, index).map(|name| format!("{method_name}/{name}"));
                 let shown = stated.unwrap_or_else(|| delegate_name(&self.program, method, index));
-                names.push(((method, index), shown, format!("{method_name}/{index}")));
+                names.push((DelegateLocation { method, delegate: index }, shown, format!("{method_name}/{index}")));
             }
         }
         let known = || match names.is_empty() {
@@ -161,21 +161,24 @@ impl Resolved {
     /// use pte_emit::{AssembleOptions, Blob, Model};
     /// use pte_emit::check::CheckOptions;
     /// use pte_emit::payload::{PayloadChange, PayloadContent};
+    /// use pte_emit::program::DelegateLocation;
     ///
     /// let mut resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
     /// let at = resolved.find_delegate(None)?;
     /// let content = PayloadContent::Bytes(Blob::bytes(*b"other"));
     /// let change: PayloadChange = resolved.replace_payload(at, content)?;
     /// assert_eq!((change.bytes, change.removed.len()), (5, 0));
+    /// let missing = DelegateLocation { delegate: 1, ..at };
+    /// assert!(resolved.replace_payload(missing, PayloadContent::Bytes(Blob::bytes([]))).is_err());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
     /// # Errors
-    /// The payload refers to keys that do not exist, or a key is in use for other data (all are reported). A file
-    /// cannot be read.
+    /// The program has no such delegate. The payload refers to keys that do not exist, or a key is in use for other
+    /// data (all are reported). A file cannot be read.
     pub fn replace_payload(
         &mut self,
-        delegate: (usize, usize),
+        delegate: DelegateLocation,
         content: PayloadContent,
     ) -> Result<PayloadChange, Error> {
         let mut given: HashSet<String> = keys_of(&self.program);
@@ -211,17 +214,16 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// The payload is not of XNNPACK, or a file cannot be read or is malformed.
+    /// The program has no such delegate, its payload is not of XNNPACK, or a file cannot be read or is malformed.
     pub fn payload_weights(
         &self,
-        (method, index): (usize, usize),
+        delegate: DelegateLocation,
         from: &Path,
         options: &SetWeightsOptions,
     ) -> Result<(WeightChanges, PayloadContent), Error> {
         let unmet = |message: String| Error::input(Code::UnmetRequest, &self.label(), message);
-        let name = delegate_name(&self.program, method, index);
-        let delegate = self.program.plans().get(method).and_then(|plan| plan.delegates().get(index));
-        let delegate = delegate.ok_or_else(|| unmet(format!("unknown payload `{name}`")))?;
+        let name = delegate_name(&self.program, delegate.method, delegate.delegate);
+        let delegate = self.program.delegate(delegate).ok_or_else(|| unmet(format!("unknown payload `{name}`")))?;
         let backend = delegate.id.as_deref().unwrap_or_default();
         if backend != pte_xnnpack::BACKEND {
             let backend = clipped(backend);

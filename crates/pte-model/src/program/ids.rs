@@ -104,6 +104,15 @@ pub struct DelegateId(pub i32);
 
 ids! { ValueId OperatorId DelegateId }
 
+/// A delegate of a program: the indices of its method, and of itself in the method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DelegateLocation {
+    /// Index of the method.
+    pub method: usize,
+    /// Index of the delegate in the method.
+    pub delegate: usize,
+}
+
 impl ValueId {
     /// The item None in a list of optional tensors.
     pub const NONE: ValueId = ValueId(-1);

@@ -54,7 +54,7 @@ pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, 
 use crate::format::table::Union;
 pub use crate::format::unknown::{TableStep, UnknownObject, UnknownParts, UnknownTable};
 use crate::format::words::words;
-pub use ids::{DelegateId, OperatorId, ValueId};
+pub use ids::{DelegateId, DelegateLocation, OperatorId, ValueId};
 pub use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
@@ -954,6 +954,17 @@ impl Program {
         methods.flat_map(|(method, plan)| {
             plan.delegates().iter().enumerate().map(move |(index, delegate)| (method, index, delegate))
         })
+    }
+
+    /// Returns the delegate at a location; `None` if an index is out of range.
+    ///
+    /// ```
+    /// use pte_model::program::{DelegateLocation, Program};
+    ///
+    /// assert_eq!(Program::default().delegate(DelegateLocation { method: 0, delegate: 0 }), None);
+    /// ```
+    pub fn delegate(&self, at: DelegateLocation) -> Option<&BackendDelegate> {
+        self.plans().get(at.method)?.delegates().get(at.delegate)
     }
 
     /// Returns the total size of all compile specs in bytes.
