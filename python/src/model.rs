@@ -211,7 +211,7 @@ impl Model {
             let model = &model.clone().with_data_files(with_files);
             let found = model.check(&options)?;
             let report = if model.is_text() { model.assembly()?.warnings.clone() } else { Report::default() };
-            let file = FileFindings::of_source(model, report, found);
+            let file = FileFindings::of_source(model, report, found.into_iter().map(|(_, findings)| findings));
             Ok(findings::document(&[file], FindingsFormat::Json, Level::Note))
         })
     }

@@ -33,7 +33,9 @@ const VALUES: &str = "values[";
 /// ";
 /// let model = Model::from_yaml("m.yaml", yaml, ".");
 /// let (findings, names) = (model.check(&CheckOptions::default())?, SourceNames::new(model.assembly()?));
-/// let finding: &Finding = findings[0].list.iter().find(|finding| finding.rule.id.as_str().starts_with("X-")).unwrap();
+/// let finding: &Finding = findings[0].1.list.iter()
+///     .find(|finding| finding.rule.id.as_str().starts_with("X-"))
+///     .unwrap();
 /// assert!(finding.lines().contains("values[") && names.lines(finding).contains("`y`"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{clipped, counted};
 use pte_emit::{
-    Error, Format, Model, SourceNames,
+    Error, Format, Model, Report, SourceNames,
     check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule},
 };
 
@@ -209,26 +209,15 @@ fn validate(
     };
     let mut validated = Vec::new();
     for source in &documents {
-        let validate = if source.is_text() { validate_yaml } else { validate_binary };
         for runtime in &runtimes.releases {
             let mut options = options.clone();
             options.runtime.clone_from(runtime);
-            let mut result = validate(source, &options, target)?;
+            let mut result = validate_source(source, &options, target)?;
             result.file.runtime = runtime.as_ref().map(|release| release.version().to_string());
             validated.push(result);
         }
     }
     Ok(validated)
-}
-
-/// Validates a binary file.
-fn validate_binary(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
-    let mut findings = source.check(&for_target(options, source, target))?;
-    let is_program = source.format()? != Some(Format::FlatTensor);
-    add_target(source, target.filter(|_| is_program), &mut findings, options)?;
-    let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
-    let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
-    Ok(Validated { file, lines, is_read: true })
 }
 
 /// Opens the target of `--target`: a file, or a ready one.
@@ -278,10 +267,10 @@ fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -
 fn add_target(
     source: &Model,
     target: Option<&Target>,
-    findings: &mut [Findings],
+    findings: &mut [(String, Findings)],
     options: &CheckOptions,
 ) -> Result<(), Error> {
-    let (Some(target), Some(program)) = (target, findings.first_mut()) else { return Ok(()) };
+    let (Some(target), Some((_, program))) = (target, findings.first_mut()) else { return Ok(()) };
     if program.count(RuleSeverity::Malformed) > 0 {
         return Ok(());
     }
@@ -294,30 +283,31 @@ fn add_target(
     Ok(())
 }
 
-/// Validates the files that YAML assembles to.
-fn validate_yaml(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
-    match source.assembly() {
-        Ok(assembly) => {
-            let mut options = options.clone();
-            options.reported.clone_from(assembly.unknown_operators());
-            let mut findings = assembly.check(&for_target(&options, source, target))?;
-            let target = target.filter(|_| assembly.program_file().is_some());
-            add_target(source, target, &mut findings, &options)?;
-            let names = LazyCell::new(|| SourceNames::new(assembly));
-            let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
-            let lines = lines.collect();
-            Ok(Validated {
-                file: FileFindings::of_source(source, assembly.warnings.clone(), findings),
-                lines,
-                is_read: true,
-            })
-        }
-        Err(error) if error.io_kind().is_some() => Err(error),
+/// Validates a binary file, or the files that YAML assembles to.
+fn validate_source(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
+    let assembly = match source.is_text().then(|| source.assembly()).transpose() {
+        Ok(assembly) => assembly,
+        Err(error) if error.io_kind().is_some() => return Err(error),
         Err(error) => {
             let file = FileFindings::of_source(source, error.report().clone(), Vec::new());
-            Ok(Validated { file, is_read: true, ..Validated::default() })
+            return Ok(Validated { file, is_read: true, ..Validated::default() });
         }
-    }
+    };
+    let mut options = options.clone();
+    let (has_program, report) = match assembly {
+        Some(assembly) => {
+            options.reported.clone_from(assembly.unknown_operators());
+            (assembly.program_file().is_some(), assembly.warnings.clone())
+        }
+        None => (source.format()? != Some(Format::FlatTensor), Report::default()),
+    };
+    let mut findings = source.check(&for_target(&options, source, target))?;
+    add_target(source, target.filter(|_| has_program), &mut findings, &options)?;
+    let names = LazyCell::new(|| assembly.map(SourceNames::new));
+    let line = |finding: &Finding| names.as_ref().map_or_else(|| finding.lines(), |names| names.lines(finding));
+    let lines = findings.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();
+    let file = FileFindings::of_source(source, report, findings.into_iter().map(|(_, findings)| findings));
+    Ok(Validated { file, lines, is_read: true })
 }
 
 /// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then

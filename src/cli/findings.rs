@@ -228,8 +228,9 @@ impl FileFindings {
         FileFindings { name, document, report, is_yaml: true, ..FileFindings::default() }
     }
 
-    /// Messages and findings about a source.
-    pub fn of_source(source: &Model, report: Report, findings: Vec<Findings>) -> FileFindings {
+    /// Messages and findings about a source, for YAML in all files that it assembles to.
+    pub fn of_source(source: &Model, report: Report, findings: impl IntoIterator<Item = Findings>) -> FileFindings {
+        let findings = findings.into_iter().collect();
         let (name, document) = (source.name().to_owned(), source.document());
         FileFindings { name, document, is_yaml: source.is_text(), report, findings, ..FileFindings::default() }
     }

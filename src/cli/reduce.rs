@@ -312,7 +312,7 @@ impl<'a> Session<'a> {
                     CandidateFormat::Binary(_) => self.copy_input(),
                 };
                 written.map_err(|error| input.error(&error))?;
-                input.source.check(&self.validator)?
+                input.source.check(&self.validator)?.into_iter().map(|(_, findings)| findings).collect()
             }
         };
         self.must_be_valid = !findings.iter().any(Findings::has_errors);
@@ -529,7 +529,7 @@ impl FileTests for Session<'_> {
         self.check_stop()?;
         if self.must_be_valid {
             let findings = Model::from_binary("candidate", bytes).check(&self.validator);
-            if findings.map_or(true, |findings| findings.iter().any(Findings::has_errors)) {
+            if findings.map_or(true, |findings| findings.iter().any(|(_, found)| found.has_errors())) {
                 return Ok(false);
             }
         }

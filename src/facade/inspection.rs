@@ -10,7 +10,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::facade::model::{Model, ModelFile};
 use crate::facade::source::SourceContent;
 use crate::printer;
-use pte_check::{CheckOptions, Findings, Requirements};
+use pte_check::{CheckOptions, Requirements};
 use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use pte_inspect::names::owner_names;
@@ -292,7 +292,7 @@ impl Model {
             if valid.iter().all(|(known, _)| *known != profile) {
                 options.runtime = Some(release.clone());
                 // The program is the first file; the others are inspected on their own.
-                valid.push((profile, !self.check(&options)?.first().is_some_and(Findings::has_errors)));
+                valid.push((profile, !self.check(&options)?.first().is_some_and(|(_, found)| found.has_errors())));
             }
             if valid.contains(&(profile, true)) {
                 running.push(release.version().to_string());

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::assembly::Assembly;
+use crate::assembly::{Assembly, OutputFile};
 use crate::facade::source::{Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
@@ -40,7 +40,7 @@ use pte_model::reader;
 /// use pte_emit::memory::{Abi, MemoryOptions};
 ///
 /// let linear = Model::open("examples/linear.yaml")?;
-/// assert!(!linear.check(&CheckOptions::default())?[0].has_errors());
+/// assert!(!linear.check(&CheckOptions::default())?[0].1.has_errors());
 /// assert_eq!(linear.program()?.plans()[0].name.as_deref(), Some("forward"));
 /// let bytes = linear.assembly()?.program_file().unwrap().to_vec()?;
 ///
@@ -581,17 +581,23 @@ impl Model {
             let format = annotate::format(&head, len, Some(Path::new(self.name())));
             return Ok(vec![ModelFile { name: self.label(), format, origin: origin.clone() }]);
         }
-        let assembly = self.assembly()?;
+        let file = |(name, format, file): (String, Format, OutputFile<'_>)| {
+            Ok(ModelFile { name, format: Some(format), origin: file.origin().map_err(unreadable)? })
+        };
+        self.assembled(self.assembly()?).map(file).collect()
+    }
+
+    /// Returns the files of the assembly with their names and formats, the program first.
+    fn assembled<'a>(&self, assembly: &'a Assembly) -> impl Iterator<Item = (String, Format, OutputFile<'a>)> {
         let stem = Path::new(self.name()).with_extension("");
         let program = assembly.program_file().map(|file| (None, &container::PROGRAM, file));
         let data = assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
-        let files = program.into_iter().chain(data).map(|(tag, container, file)| {
+        program.into_iter().chain(data).map(move |(tag, container, file)| {
             let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
             let name = stem.with_extension(container.extension).display().to_string();
             let name = self.document().map_or_else(|| name.clone(), |number| format!("{name}: document {number}"));
-            Ok(ModelFile { name, format: Some(container.format), origin: file.origin().map_err(unreadable)? })
-        });
-        files.collect()
+            (name, container.format, file)
+        })
     }
 
     /// Returns the binary file, or the first file that YAML assembles to.
@@ -625,16 +631,17 @@ impl Model {
         printed.map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Validates a binary file, or the files that YAML assembles to. Returns the findings of each file, the program
-    /// first. Reads only metadata unless [`CheckOptions::data`] is set.
+    /// Validates a binary file, or the files that YAML assembles to. Returns the findings of each file with its name,
+    /// the program first. Reads only metadata unless [`CheckOptions::data`] is set.
     ///
     /// ```
     /// use pte_emit::Model;
     /// use pte_emit::check::{CheckOptions, RuleId};
     ///
     /// let findings = Model::from_binary("empty.pte", b"no program").check(&CheckOptions::default())?;
-    /// assert!(findings[0].has_errors());
-    /// assert_eq!(findings[0].list[0].rule.id, RuleId::H_1);
+    /// let (name, empty) = &findings[0];
+    /// assert!(name == "empty.pte" && empty.has_errors());
+    /// assert_eq!(empty.list[0].rule.id, RuleId::H_1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
@@ -652,7 +659,7 @@ impl Model {
     /// let mut options = CheckOptions::default().profile(Profile::Portable);
     /// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
     /// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
-    /// assert!(!program.check(&options)?[0].has_errors());
+    /// assert!(!program.check(&options)?[0].1.has_errors());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -670,7 +677,7 @@ impl Model {
     ///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
     ///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
     /// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
-    /// let finding = findings[0].list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
+    /// let finding = findings[0].1.list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
     /// let source = finding.source.as_ref().unwrap();
     /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
     /// assert_eq!((source.line, source.column), (6, 43));
@@ -680,13 +687,14 @@ impl Model {
     ///
     /// # Errors
     /// A file cannot be read, or the YAML is invalid. Findings are not errors.
-    pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
+    pub fn check(&self, options: &CheckOptions) -> Result<Vec<(String, Findings)>, Error> {
         let options = &*self.loaded(options)?;
-        let findings = match &self.source.content {
-            SourceContent::Binary(origin) => pte_check::file(origin, options).map(|findings| vec![findings]),
-            SourceContent::Text(_) => return self.assembly()?.check(options),
+        let SourceContent::Binary(origin) = &self.source.content else {
+            let assembly = self.assembly()?;
+            return Ok(self.assembled(assembly).map(|(name, ..)| name).zip(assembly.check(options)?).collect());
         };
-        findings.map_err(|error| self.source.unreadable(&error))
+        let findings = pte_check::file(origin, options).map_err(|error| self.source.unreadable(&error))?;
+        Ok(vec![(self.label(), findings)])
     }
 
     /// Returns options of a validation with the files of [`Model::with_data_files`], unless they have others.
@@ -954,6 +962,19 @@ mod tests {
             Ok(())
         };
         assert_eq!(assemblies(twice), 2);
+    }
+
+    #[test]
+    fn questions_name_the_same_files() {
+        let options = AssembleOptions { external_data: true, ..AssembleOptions::default() };
+        let yaml = Model::open("examples/linear.yaml").unwrap().with_options(options);
+        let bytes = yaml.assembly().unwrap().program_file().unwrap().to_vec().unwrap();
+        for (model, count) in [(Model::from_binary("linear.pte", bytes), 1), (yaml, 2)] {
+            let checked = model.check(&CheckOptions::default()).unwrap().into_iter().map(|(name, _)| name);
+            let sizes = model.size(&SizeOptions::default()).unwrap().into_iter().map(|(name, _)| name);
+            let names: Vec<String> = checked.collect();
+            assert_eq!((names.len(), &names), (count, &sizes.collect()));
+        }
     }
 
     /// Bindings to other languages store these types.

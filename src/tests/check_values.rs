@@ -15,6 +15,7 @@ fn errors_in(method: &str) -> Vec<RuleId> {
     // The assembler finds some, too.
     let Ok(findings) = model.check(&CheckOptions::default()) else { return vec![O_14] };
     let errors = findings[0]
+        .1
         .list
         .iter()
         .filter(|finding| matches!(finding.rule.severity, RuleSeverity::Malformed | RuleSeverity::Invalid));
@@ -393,7 +394,7 @@ fn a_tensor_on_another_device_is_a_note() {
       values: {x: {tensor: float32, sizes: [2], device: cuda}, e: {tensor: float32, sizes: [2]}},
       inputs: [x], outputs: [e], instructions: [{kernel: aten::relu.out, args: [x], out: e}]}}";
     let findings = Model::from_yaml("device.yaml", yaml, ".").check(&CheckOptions::default()).unwrap();
-    let found = findings[0].list.iter().find(|finding| finding.rule.id == T_14).expect("a finding");
+    let found = findings[0].1.list.iter().find(|finding| finding.rule.id == T_14).expect("a finding");
     assert_eq!((&*found.found, found.rule.severity), ("CUDA", RuleSeverity::Note));
 }
 

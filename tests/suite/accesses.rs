@@ -170,7 +170,7 @@ fn bytes(program: &Program) -> Vec<u8> {
 fn found(bytes: &[u8], rules: &[RuleId], what: &str) -> Values {
     let findings = Model::from_binary("file", bytes).check(&CheckOptions::default()).unwrap();
     let of_rule =
-        findings.iter().flat_map(|findings| &findings.list).filter(|finding| rules.contains(&finding.rule.id));
+        findings.iter().flat_map(|(_, findings)| &findings.list).filter(|finding| rules.contains(&finding.rule.id));
     let value = |text: &str| text.split_once(what)?.1.split_once(']')?.0.parse().ok();
     of_rule.filter_map(|finding| value(&finding.found)).collect()
 }

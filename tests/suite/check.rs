@@ -187,7 +187,7 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
 ";
     let at = |yaml: &str, rule: RuleId| {
         let findings = Model::from_yaml("m.yaml", yaml, ".").check(&CheckOptions::default()).unwrap();
-        let found = findings[0].list.iter().find(|finding| finding.rule.id == rule).unwrap().clone();
+        let found = findings[0].1.list.iter().find(|finding| finding.rule.id == rule).unwrap().clone();
         let source = found.source.clone().unwrap();
         (source.path, yaml[source.span].to_owned(), (source.line, source.column), found.location.path, found.found)
     };

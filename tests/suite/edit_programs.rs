@@ -139,7 +139,7 @@ fn merged_random_programs_are_extracted_to_the_same_bytes() {
         options.prefixes = (0..3).map(|number| (Some(number), format!("m{number}_"))).collect();
         let (merged, _) = Resolved::merge(inputs.collect(), &options).unwrap_or_else(|error| panic!("{error}"));
         let merged = bytes(merged);
-        for finding in Model::from_binary("merged", &merged).check(&CheckOptions::default()).unwrap() {
+        for (_, finding) in Model::from_binary("merged", &merged).check(&CheckOptions::default()).unwrap() {
             assert!(!finding.has_errors(), "{first}: {:?}", finding.list);
         }
         for (number, content) in programs.iter().enumerate() {
@@ -268,7 +268,7 @@ fn stripped_debug_handles_leave_the_operations() {
     let ((before_graphs, some), (after_graphs, none)) = (graphs(&before), graphs(&after));
     assert_eq!(before_graphs, after_graphs);
     assert_eq!((some.iter().sum::<usize>(), none.iter().sum::<usize>()), (report[0].count, 0));
-    assert!(!Model::from_binary("", &after).check(&CheckOptions::default()).unwrap()[0].has_errors());
+    assert!(!Model::from_binary("", &after).check(&CheckOptions::default()).unwrap()[0].1.has_errors());
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use crate::support::folder::{Folder, RELU};
 use crate::support::root;
 use pte_emit::{
     Model,
-    check::{CheckOptions, DataFile, Findings},
+    check::{CheckOptions, DataFile},
     inspect::{InspectOptions, SizeDimension, SizeOptions},
     memory::MemoryOptions,
     release::Release,
@@ -477,7 +477,7 @@ fn inspect_and_check_agree_about_releases() {
         }
         let mut runs = |release: &Release| {
             options.runtime = Some(release.clone());
-            !model.check(&options).unwrap().first().is_some_and(Findings::has_errors)
+            !model.check(&options).unwrap().first().is_some_and(|(_, found)| found.has_errors())
         };
         let expected: Vec<String> =
             Release::known().filter(|release| runs(release)).map(|release| release.version().to_string()).collect();

@@ -81,7 +81,7 @@ fn every_serializer_writes_them_and_is_recognised() {
 fn check_names_the_parts_with_their_bytes() {
     let found = |name: &str| {
         let findings = Model::from_binary(name, golden(name)).check(&CheckOptions::default()).unwrap();
-        findings.iter().map(properties::lines).collect::<String>()
+        findings.iter().map(|(_, findings)| properties::lines(findings)).collect::<String>()
     };
     let fields = found("fields");
     assert_eq!((fields.matches("note[G-33]").count(), fields.matches("invalid").count()), (3, 0), "{fields}");

@@ -40,11 +40,8 @@ fn rules(file: &str, release: &str, tables: [&str; 6]) -> Vec<String> {
     let release = Release::parse([&version, operators, backends, xnnpack, types, features, answers]).unwrap();
     let options = CheckOptions::default().runtime(release);
     let model = Model::open(root().join(file)).unwrap();
-    let findings = match model.is_text() {
-        true => model.assembly().unwrap().check(&options).unwrap(),
-        false => model.check(&options).unwrap(),
-    };
-    let all = findings.iter().flat_map(|findings| &findings.list);
+    let findings = model.check(&options).unwrap();
+    let all = findings.iter().flat_map(|(_, findings)| &findings.list);
     let of_release = all.filter(|finding| finding.rule.id.as_str().starts_with("V-"));
     of_release.map(ToString::to_string).collect()
 }

@@ -30,7 +30,7 @@ fn round_trips(name: &str, bytes: &[u8]) {
     assert!(folder.read("back.safetensors") == bytes, "{name}: through a .ptd");
     let path = folder.path().join("x.ptd");
     let findings = Model::open(&path).unwrap().check(&CheckOptions::default()).unwrap();
-    assert!(findings[0].list.is_empty(), "{name}: {:?}", findings[0].list);
+    assert!(findings[0].1.list.is_empty(), "{name}: {:?}", findings[0].1.list);
     folder.run(&["dump", "--exact", "x.ptd"]).exits(0);
 }
 

@@ -338,7 +338,7 @@ fn sizes_that_xnnpack_refuses_are_reported() {
         let yaml = format!("{yaml}named_data: {{w: {{data: {{fill: 0, size: 64}}}}}}\n");
         let findings = Model::from_yaml("m.yaml", &yaml, ".").check(&CheckOptions::default());
         let findings = findings.unwrap_or_else(|error| panic!("{yaml}{error}"));
-        findings[0].list.iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
+        findings[0].1.list.iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
     };
     for (node, values, from, to, expected) in refused {
         let found = findings(&operation(&node, &values, from, to));
@@ -395,8 +395,8 @@ fn overrides_set_fields_of_payloads() {
         let yaml = overridden(&format!("{base}.{field}"));
         let source = Model::from_yaml("m.yaml", &yaml, ".");
         let findings = source.check(&CheckOptions::default()).unwrap_or_else(|error| panic!("{field}: {error}"));
-        let found_rules: Vec<String> = findings[0].list.iter().map(ToString::to_string).collect();
-        let of_rule = findings[0].list.iter().find(|finding| finding.rule.id == rule);
+        let found_rules: Vec<String> = findings[0].1.list.iter().map(ToString::to_string).collect();
+        let of_rule = findings[0].1.list.iter().find(|finding| finding.rule.id == rule);
         let of_rule = of_rule.unwrap_or_else(|| panic!("{field}: {found_rules:?}"));
         assert!(of_rule.found.contains(found), "{field}: {found_rules:?}");
     }

@@ -120,7 +120,7 @@ fn loads(path: &Path) {
     let source = Model::open(path).unwrap();
     let findings = source.check(&pte_emit::check::CheckOptions::default()).unwrap();
     let mut options = AssembleOptions::default();
-    let has_errors = findings[0].has_errors();
+    let has_errors = findings[0].1.has_errors();
     if has_errors {
         options.layout = self::rewritten();
     }
@@ -316,7 +316,7 @@ fn edited_dumps_compute_as_edited_modules() {
             let assembly = assembly.unwrap_or_else(|error| panic!("{context}: {error}\n{source}"));
             let program = assembly.program_file().unwrap().to_vec().unwrap();
             let findings = Model::from_binary("edited.pte", &program).check(&CheckOptions::default()).unwrap();
-            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list);
+            assert!(findings.iter().all(|(_, findings)| !findings.has_errors()), "{context}: {:?}", findings[0].1.list);
             let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
             let compared = compared.unwrap_or_else(|failures| panic!("{context}:\n{}", failures.join("\n")));
             assert_eq!(compared, assembly.program().plans().len(), "{context}");
@@ -350,7 +350,7 @@ fn edited_graphs_compute_as_edited_modules() {
         let assembly = assembly.unwrap_or_else(|error| panic!("{edit}: {error}\n{source}"));
         let bytes = assembly.program_file().unwrap().to_vec().unwrap();
         let findings = Model::from_binary("edited.pte", &bytes).check(&CheckOptions::default()).unwrap();
-        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list);
+        assert!(findings.iter().all(|(_, findings)| !findings.has_errors()), "{edit}: {:?}", findings[0].1.list);
         let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
         assert_eq!(compared.unwrap_or_else(|failures| panic!("{edit}:\n{}", failures.join("\n"))), 1, "{edit}");
     }

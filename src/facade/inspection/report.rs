@@ -77,7 +77,7 @@ impl Model {
         let findings = self.check(&options.check)?;
         // The first file has the program.
         let about: Vec<&str> =
-            findings.first().into_iter().flat_map(|findings| &findings.list).map(|f| &*f.location.path).collect();
+            findings.first().into_iter().flat_map(|(_, findings)| &findings.list).map(|f| &*f.location.path).collect();
         // A malformed program is shown as far as it can be read; a file that cannot be read is an error.
         let program = unless_io(Inspected::of(self))?;
         let changes = before.map(|before| before.diff(self, &DiffOptions::default()));
@@ -129,7 +129,8 @@ impl Model {
             size.limit(REPORT_CHILDREN);
             tensors.limit(REPORT_TENSORS);
             let contents = contents.next().map(|(_, contents)| contents);
-            let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
+            let findings =
+                findings.next().map_or_else(|| Findings::new(options.check.profile), |(_, findings)| findings);
             ReportedFile { name, contents, size, tensors, findings }
         });
         Ok(reports::html(&ReportDocument {

@@ -295,7 +295,7 @@ fn small_tensors_of_a_memory_plan_are_visible() {
 #[ignore = "needs Chromium and Python"]
 fn findings_are_grouped_by_rule_and_layout_is_not_meaning() {
     let source = unknown_operators();
-    let findings = source.check(&pte_emit::check::CheckOptions::default()).unwrap().remove(0);
+    let findings = source.check(&pte_emit::check::CheckOptions::default()).unwrap().remove(0).1;
     let rules: std::collections::BTreeSet<String> =
         findings.list.iter().map(|found| found.rule.id.to_string()).collect();
     judge("findings", &page(&source), |_| {
