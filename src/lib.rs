@@ -140,8 +140,8 @@ pub mod deploy {
     pub use crate::facade::deploy::EmbeddedFileOptions;
     pub use crate::facade::firmware::FirmwareOptions;
     pub use pte_deploy::embed::{
-        Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding, InterfaceFacts,
-        MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
+        EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding, InterfaceFacts, MethodFacts, ProgramFacts,
+        Quantization as TensorQuantization, Section, SectionError, TensorFacts,
     };
     pub use pte_deploy::firmware::{Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart};
     pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};

@@ -7,6 +7,7 @@ use crate::detected::layout;
 use crate::facade::model::{Model, ModelFile};
 use pte_deploy::embed::{EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_memory::ProgramNeeds;
+use pte_memory::abi::Abi;
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -50,7 +51,9 @@ impl Model {
     /// let add = Model::open("examples/add.yaml")?.embedded_files(&options)?.remove(0);
     /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 16));
     /// let forward = &add.facts.as_ref().unwrap().methods[0];
-    /// assert_eq!((&forward.pools[..], forward.method_allocator.bits64), (&[48][..], 384));
+    /// let [bits64, bits32] = &forward.memory;
+    /// assert_eq!((bits64.planned, bits64.method_allocator.bytes), (48, 384));
+    /// assert!(bits32.method_allocator.bytes < 384);
     /// assert_eq!(forward.inputs[0].tensor.as_ref().unwrap().sizes, [2, 2]);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -120,7 +123,7 @@ impl Model {
     fn check_figures(&self, program: &Program, needs: &ProgramNeeds) -> Result<(), Error> {
         let ports = program.plans().iter().flat_map(|plan| [&plan.inputs, &plan.outputs]);
         let ports = ports.map(|list| list.as_ref().map_or(0, Vec::len));
-        let pools = needs.methods().map(|method| method.any().pool_sizes().len());
+        let pools = needs.methods(Abi::default()).iter().map(|method| method.pool_sizes().len());
         let count = ports.chain(pools).fold(0, usize::saturating_add);
         if count <= MAX_FIGURES {
             return Ok(());
@@ -136,10 +139,11 @@ impl Model {
         let (inspected, needs) = self.needs(content.len(), external)?;
         self.check_figures(&inspected.program, &needs)?;
         let subject = inspected.view();
-        let methods = inspected.program.plans().iter().zip(needs.methods()).enumerate();
-        let methods = methods.map(|(method, (plan, needs))| {
+        let [bits64, bits32] = needs.memory.map(|memory| memory.methods);
+        let methods = inspected.program.plans().iter().zip(bits64.into_iter().zip(bits32)).enumerate();
+        let methods = methods.map(|(method, (plan, (bits64, bits32)))| {
             let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
-            MethodFacts::new(plan, needs, &|value| names.get(value).cloned().flatten().unwrap_or_default())
+            MethodFacts::new(plan, [bits64, bits32], &|value| names.get(value).cloned().flatten().unwrap_or_default())
         });
         Ok(ProgramFacts::new(digest, needs.kernels.operators.len(), methods.collect()))
     }

@@ -6,7 +6,6 @@ use crate::facade::model::Model;
 use pte_deploy::Symbol;
 use pte_deploy::embed::Section;
 use pte_deploy::firmware::{self, Firmware, FirmwareNeeds, FirmwarePlatform, RUNNER_SYMBOL};
-use pte_memory::MethodNeeds;
 use pte_memory::abi::Abi;
 use pte_model::diagnostics::text::first_names;
 use pte_model::diagnostics::{Code, Report};
@@ -100,9 +99,8 @@ impl Model {
         };
         let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
         let (_, program) = self.needs(file.content.len(), options.external)?;
-        let methods: Vec<MethodNeeds<'_>> = program.methods().collect();
-        let all_methods: Vec<&str> = methods.iter().map(|method| &*method.any().name).collect();
-        let selected = selected(&all_methods, &options.methods).map_err(|missing| {
+        let all_methods: Vec<&str> = program.methods(options.abi).iter().map(|method| &*method.name).collect();
+        let methods = selected(&all_methods, &options.methods).map_err(|missing| {
             let known = first_names(all_methods.iter().copied());
             let message = |pattern: String| {
                 Code::UnmetRequest.whole(format!("no method matches `{pattern}`: the program has {known}"))
@@ -115,7 +113,7 @@ impl Model {
         });
         let needs = FirmwareNeeds {
             program: &program,
-            methods: selected.iter().filter_map(|index| methods.get(*index).copied()).collect(),
+            methods,
             sha256: data_encoding::HEXLOWER.encode(&sha256),
             alignment: file.alignment,
             path: options.path.clone().filter(|_| !self.is_text()),

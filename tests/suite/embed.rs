@@ -105,8 +105,8 @@ fn yaml_and_its_file_are_the_same_array() {
         assert_eq!(yaml[0].alignment, binary.alignment, "{}", path.display());
         assert_eq!(yaml[0].facts.as_ref().unwrap().sha256, facts.sha256);
         let figures = |file: &EmbeddedFile| {
-            let methods = &file.facts.as_ref().unwrap().methods;
-            methods.iter().map(|method| (method.pools.clone(), method.method_allocator)).collect::<Vec<_>>()
+            let memory = file.facts.as_ref().unwrap().methods.iter().flat_map(|method| &method.memory);
+            memory.map(|memory| (memory.pool_sizes(), memory.method_allocator.bytes)).collect::<Vec<_>>()
         };
         assert_eq!(figures(&yaml[0]), figures(&binary), "{}", path.display());
         aligned.push(binary.alignment);
@@ -490,7 +490,9 @@ fn c_and_cpp_read_the_same_bytes_and_figures() {
     let facts = Model::open(example("quantize")).unwrap().embedded_files(&options).unwrap().remove(0).facts.unwrap();
     let scales = ["0.25", "0"];
     for (method, scale) in facts.methods.iter().zip(scales) {
-        expected += &format!("{} {} {} x {scale}\n", method.name, method.pools.len(), method.pools[0]);
+        let [memory, _] = &method.memory;
+        let pools = memory.pool_sizes();
+        expected += &format!("{} {} {} x {scale}\n", memory.name, pools.len(), pools[0]);
     }
     expected += "3 10 1\n128 0\n";
     printed.iter().for_each(|one| assert_eq!(*one, expected));

@@ -18,7 +18,6 @@ pub mod figures;
 pub mod labels;
 pub mod loading;
 pub mod memory;
-mod needs;
 mod program_memory;
 pub mod runner;
 mod subject;
@@ -26,5 +25,5 @@ mod sweep;
 pub mod temporary;
 pub mod totals;
 
-pub use needs::{MethodNeeds, ProgramNeeds};
+pub use program_memory::ProgramNeeds;
 pub use subject::{Subject, shape};

@@ -1,6 +1,7 @@
 //! Computes the memory of a program: that of its methods, and the totals. `memory.rs` has the results, `figures.rs`
-//! what a total consists of.
+//! what a total consists of. [`ProgramNeeds`] has it for each binary interface.
 
+use super::abi::Abi;
 use super::allocator::RuntimeKind;
 use super::delegates::KnownMemory;
 use super::figures::{MemoryAmount, MemoryFigure};
@@ -8,6 +9,7 @@ use super::loading::LoadedProgram;
 use super::memory::{MethodFootprint, ProgramMemory, VERSION, needs_data_files};
 use super::subject::Subject;
 use super::totals::MemoryTotal;
+use pte_analysis::kernels::ProgramKernels;
 use pte_payload::memory::Accuracy;
 
 impl ProgramMemory {
@@ -42,6 +44,38 @@ impl ProgramMemory {
             largest_method,
             methods,
         }
+    }
+}
+
+/// What a program needs of the build of the runtime and of the application that run it: for arrays, project files and
+/// targets.
+#[derive(Debug, Clone, Default)]
+pub struct ProgramNeeds {
+    /// Size of the program's file in bytes.
+    pub bytes: u64,
+    /// It needs data of `.ptd` files.
+    pub needs_data_files: bool,
+    /// Kernels and backends.
+    pub kernels: ProgramKernels,
+    /// Memory, in the order of [`Abi::ALL`], for the processor of each.
+    pub memory: [ProgramMemory; 2],
+}
+
+impl ProgramNeeds {
+    /// Computes the needs of a program in a file of `bytes` bytes. `external`: it is loaded with `.ptd` files.
+    pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, bytes: u64, external: bool) -> ProgramNeeds {
+        let memory = Abi::ALL.map(|abi| {
+            let runtime = RuntimeKind { external, abi, processor: abi.processor() };
+            ProgramMemory::new(subject, loaded, runtime)
+        });
+        let kernels = ProgramKernels::of(subject.program);
+        ProgramNeeds { bytes, needs_data_files: needs_data_files(subject.program), kernels, memory }
+    }
+
+    /// Returns the memory of the methods for a binary interface, in the order of the program. Names, pools, inputs and
+    /// outputs are the same for all.
+    pub fn methods(&self, abi: Abi) -> &[MethodFootprint] {
+        &abi.of(&self.memory).methods
     }
 }
 

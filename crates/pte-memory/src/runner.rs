@@ -3,7 +3,7 @@
 //! Sources: the code of each runner in ExecuTorch, of August 2026.
 
 use crate::abi::{Abi, Bump};
-use crate::needs::MethodNeeds;
+use crate::memory::MethodFootprint;
 use pte_payload::ethos_u;
 
 /// A runner among ExecuTorch's examples, and its allocations.
@@ -136,22 +136,22 @@ impl Take {
         }
     }
 
-    fn take_from(self, bump: &mut Bump, method: MethodNeeds<'_>, abi: Abi) {
-        let (pointer, build) = (abi.pointer_bytes(), method.build(abi));
-        let inputs = build.inputs.count as u64;
+    fn take_from(self, bump: &mut Bump, method: &MethodFootprint, abi: Abi) {
+        let pointer = abi.pointer_bytes();
+        let inputs = method.inputs.count as u64;
         match self {
             Take::Planned { alignment, skips_empty, .. } => {
-                for (number, bytes) in (1..).zip(build.pool_sizes()) {
+                for (number, bytes) in (1..).zip(method.pool_sizes()) {
                     if self.takes_pool(number) && !(skips_empty && bytes == 0) {
                         bump.take(bytes, alignment.unwrap_or(pointer));
                     }
                 }
             }
             // The size is that from an aligned start, where what is before has any size: at most 7 bytes too many.
-            Take::Loading => bump.take(build.method_allocator.bytes, LOADING_ALIGNMENT),
-            Take::LoadingAlone => bump.take(build.method_allocator.without_temporary_allocator, LOADING_ALIGNMENT),
+            Take::Loading => bump.take(method.method_allocator.bytes, LOADING_ALIGNMENT),
+            Take::LoadingAlone => bump.take(method.method_allocator.without_temporary_allocator, LOADING_ALIGNMENT),
             Take::InputPointers => bump.take(inputs.saturating_mul(pointer), pointer),
-            Take::InputBuffers => build.inputs.tensors.iter().for_each(|tensor| bump.take(tensor.bytes, pointer)),
+            Take::InputBuffers => method.inputs.tensors.iter().for_each(|tensor| bump.take(tensor.bytes, pointer)),
             Take::InputValues => {
                 let (size, alignment) = abi.value_layout();
                 bump.take(inputs.saturating_mul(size), alignment);
@@ -163,8 +163,8 @@ impl Take {
 /// Returns the allocations of an application from its method allocator for a method, in order: the bytes of each step,
 /// with the padding before it. A temporary allocator of `temporary` bytes that is too small for the lookup of kernels
 /// is none.
-pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
-    let is_alone = temporary.is_some_and(|has| has < method.build(abi).temporary_allocator.lookup);
+pub fn taken(order: &[Take], method: &MethodFootprint, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
+    let is_alone = temporary.is_some_and(|has| has < method.temporary_allocator.lookup);
     let mut bump = Bump::new(abi);
     let step = |take: &Take| {
         let take = if is_alone && *take == Take::Loading { Take::LoadingAlone } else { *take };
@@ -177,18 +177,17 @@ pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Optio
 
 /// Returns the RAM that an application takes for a method, in named parts: those of [`taken`], and the rest of the
 /// total of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
-pub fn total(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
+pub fn total(order: &[Take], method: &MethodFootprint, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
     let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0, u64::saturating_add);
-    let build = method.build(abi);
-    let pools = build.pool_sizes();
+    let pools = method.pool_sizes();
     let apart = (1..).zip(pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
-    let inputs = if order.contains(&Take::InputBuffers) { 0 } else { sum(&mut build.inputs.provided()) };
+    let inputs = if order.contains(&Take::InputBuffers) { 0 } else { sum(&mut method.inputs.provided()) };
     [
         ("the method allocator", sum(&mut taken(order, method, abi, temporary).into_iter().map(|(_, bytes)| bytes))),
         ("planned memory", sum(&mut apart.map(|(_, bytes)| bytes))),
-        ("the temporary allocator", temporary.unwrap_or(u64::MAX).min(build.temporary_allocator.bytes)),
+        ("the temporary allocator", temporary.unwrap_or(u64::MAX).min(method.temporary_allocator.bytes)),
         ("inputs", inputs),
-        ("outputs", sum(&mut build.outputs.provided())),
-        ("the heap of delegates", build.delegate_bytes),
+        ("outputs", sum(&mut method.outputs.provided())),
+        ("the heap of delegates", method.delegate_bytes),
     ]
 }

@@ -1,7 +1,8 @@
 //! Compares a program with a target: the rules `R-`.
 
+use pte_memory::ProgramNeeds;
+use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::{self, LOADING, Take, taken};
-use pte_memory::{MethodNeeds, ProgramNeeds};
 use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -36,7 +37,7 @@ pub fn check(target: &Target, program: &Program, needs: &ProgramNeeds, kept: Opt
         comparison.operators(linked);
     }
     comparison.backends();
-    for (method, memory) in needs.methods().enumerate() {
+    for (method, memory) in needs.methods(target.abi).iter().enumerate() {
         comparison.memory(method, memory);
     }
     comparison.file();
@@ -129,17 +130,16 @@ impl Comparison<'_> {
         }
     }
 
-    fn memory(&mut self, method: usize, memory: MethodNeeds<'_>) {
+    fn memory(&mut self, method: usize, memory: &MethodFootprint) {
         let element = Element::Method(method, Part::Whole);
         self.pools(&element, memory);
         self.allocators(&element, memory);
         self.ram(&element, memory);
     }
 
-    fn allocators(&mut self, element: &Element, memory: MethodNeeds<'_>) {
+    fn allocators(&mut self, element: &Element, memory: &MethodFootprint) {
         let target = self.target;
-        let build = memory.build(target.abi);
-        let temporary = &build.temporary_allocator;
+        let temporary = &memory.temporary_allocator;
         if let Some(has) = target.temporary_allocator {
             if temporary.kernels > has {
                 self.report(R_7, element, || {
@@ -163,7 +163,7 @@ impl Comparison<'_> {
             return self.not_known(
                 element,
                 ("the method allocator", needed, has),
-                &build.method_allocator.unknown_backends,
+                &memory.method_allocator.unknown_backends,
             );
         }
         self.report(R_6, element, || {
@@ -178,15 +178,14 @@ impl Comparison<'_> {
     }
 
     /// Compares all that a method takes from RAM.
-    fn ram(&mut self, element: &Element, memory: MethodNeeds<'_>) {
+    fn ram(&mut self, element: &Element, memory: &MethodFootprint) {
         let target = self.target;
         let Some(has) = target.ram else { return };
         let mut parts = runner::total(target.order(), memory, target.abi, target.temporary_allocator);
         let needed = parts.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
         if needed <= has {
-            let build = memory.build(target.abi);
             let lists =
-                [&build.method_allocator.unknown_backends, &build.temporary_allocator.unknown, &build.not_counted];
+                [&memory.method_allocator.unknown_backends, &memory.temporary_allocator.unknown, &memory.not_counted];
             let mut names: Vec<String> = lists.into_iter().flatten().cloned().collect();
             names.sort_unstable();
             names.dedup();
@@ -206,10 +205,10 @@ impl Comparison<'_> {
     }
 
     /// Compares the planned pools that are not in the method allocator.
-    fn pools(&mut self, element: &Element, memory: MethodNeeds<'_>) {
+    fn pools(&mut self, element: &Element, memory: &MethodFootprint) {
         let target = self.target;
         let order = target.order();
-        let pools = memory.any().pools.iter();
+        let pools = memory.pools.iter();
         let apart = pools.filter(|pool| !order.iter().any(|take| take.takes_pool(pool.pool)));
         match &target.pools {
             Some(Pools::Sizes(sizes)) => {

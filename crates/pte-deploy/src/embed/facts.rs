@@ -6,8 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
 use pte_analysis::method::Method;
-use pte_memory::MethodNeeds;
-use pte_memory::abi::Abi;
+use pte_memory::memory::MethodFootprint;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
 
@@ -21,7 +20,7 @@ const MAX_NAME: usize = 200;
 const MAX_METHOD: usize = 64;
 
 /// Figures of a program, part of [`EmbeddedFile`](super::EmbeddedFile).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ProgramFacts {
     /// SHA-256 of the file, as lower-case hexadecimal digits.
@@ -32,31 +31,12 @@ pub struct ProgramFacts {
     pub methods: Vec<MethodFacts>,
 }
 
-/// Number of bytes for a runtime with pointers of 64 and of 32 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bytes {
-    /// With pointers of 64 bits.
-    pub bits64: u64,
-    /// With pointers of 32 bits: 32-bit Arm.
-    pub bits32: u64,
-}
-
 /// Figures of a method, part of [`ProgramFacts`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MethodFacts {
-    /// Name.
-    pub name: String,
-    /// Size in bytes of each pool of planned memory, from pool 1 on.
-    pub pools: Vec<u64>,
-    /// Bytes that loading takes from the method allocator, if there is a temporary allocator.
-    pub method_allocator: Bytes,
-    /// The method allocator may have to be larger: backends whose allocations are not known take memory from it.
-    pub is_lower_bound: bool,
-    /// Bytes that loading and executing take from the temporary allocator at most.
-    pub temporary_allocator: Bytes,
-    /// The temporary allocator may have to be larger, because the memory of an operator or a backend is not known.
-    pub is_temporary_lower_bound: bool,
+    /// Memory for each binary interface, in the order of [`Abi::ALL`](pte_memory::abi::Abi::ALL).
+    pub memory: [MethodFootprint; 2],
     /// Inputs.
     pub inputs: Vec<InterfaceFacts>,
     /// Outputs.
@@ -104,7 +84,7 @@ impl MethodFacts {
     /// Combines the memory of a method with the quantization of its inputs and outputs, which follows from its calls.
     /// `name` returns the name of a value.
     #[doc(hidden)]
-    pub fn new(plan: &ExecutionPlan, needs: MethodNeeds<'_>, name: &dyn Fn(usize) -> String) -> MethodFacts {
+    pub fn new(plan: &ExecutionPlan, memory: [MethodFootprint; 2], name: &dyn Fn(usize) -> String) -> MethodFacts {
         let quantizations = Quantizations::of(&Method::new(plan));
         let ports = |ids: &Option<Vec<ValueId>>, is_input: bool| {
             let port = |id: &ValueId| InterfaceFacts {
@@ -115,18 +95,13 @@ impl MethodFacts {
             };
             ids.iter().flatten().map(port).collect()
         };
-        let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| needs.build(abi));
-        let (method, temporary) = (&bits64.method_allocator, &bits64.temporary_allocator);
-        MethodFacts {
-            name: bits64.name.clone(),
-            pools: bits64.pool_sizes(),
-            method_allocator: Bytes { bits64: method.bytes, bits32: bits32.method_allocator.bytes },
-            is_lower_bound: !method.unknown_backends.is_empty(),
-            temporary_allocator: Bytes { bits64: temporary.bytes, bits32: bits32.temporary_allocator.bytes },
-            is_temporary_lower_bound: !temporary.unknown.is_empty(),
-            inputs: ports(&plan.inputs, true),
-            outputs: ports(&plan.outputs, false),
-        }
+        let (inputs, outputs) = (ports(&plan.inputs, true), ports(&plan.outputs, false));
+        MethodFacts { memory, inputs, outputs }
+    }
+
+    /// Returns what does not depend on the binary interface, such as the name and the pools.
+    pub(super) fn any(&self) -> &MethodFootprint {
+        &self.memory[0]
     }
 }
 
@@ -219,24 +194,22 @@ impl ProgramFacts {
 
 impl MethodFacts {
     fn add_macros(&self, name: &str, add: &mut impl FnMut(String, MacroValue, &str)) {
-        let allocators = [
-            ("METHOD", self.method_allocator, self.is_lower_bound),
-            ("TEMPORARY", self.temporary_allocator, self.is_temporary_lower_bound),
-        ];
-        for (kind, Bytes { bits64, bits32 }, is_lower_bound) in allocators {
-            let least = if is_lower_bound { "at least: it is not known how much a callee takes" } else { "" };
-            let bytes = match bits64 == bits32 {
-                true => MacroValue::Same(bits64.to_string()),
-                false => MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]),
-            };
+        let mut add_allocator = |kind: &str, bytes: fn(&MethodFootprint) -> u64, unknown: &[String]| {
+            let least = if unknown.is_empty() { "" } else { "at least: it is not known how much a callee takes" };
+            let both = self.memory.each_ref().map(|memory| bytes(memory).to_string());
+            let bytes =
+                if both[0] == both[1] { MacroValue::Same(both[0].clone()) } else { MacroValue::ByPointer(both) };
             add(format!("{name}_{kind}_ALLOCATOR_SIZE"), bytes, least);
-        }
-        add(format!("{name}_POOLS"), count(self.pools.len()), "");
-        for (pool, bytes) in (1..).zip(&self.pools) {
+        };
+        let any = self.any();
+        add_allocator("METHOD", |memory| memory.method_allocator.bytes, &any.method_allocator.unknown_backends);
+        add_allocator("TEMPORARY", |memory| memory.temporary_allocator.bytes, &any.temporary_allocator.unknown);
+        let pools = any.pool_sizes();
+        add(format!("{name}_POOLS"), count(pools.len()), "");
+        for (pool, bytes) in (1..).zip(pools) {
             add(format!("{name}_POOL_{pool}_SIZE"), MacroValue::Same(bytes.to_string()), "");
         }
-        let planned = self.pools.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
-        add(format!("{name}_PLANNED_SIZE"), MacroValue::Same(planned.to_string()), "of all pools");
+        add(format!("{name}_PLANNED_SIZE"), MacroValue::Same(any.planned.to_string()), "of all pools");
         for (kind, ports) in [("INPUT", &self.inputs), ("OUTPUT", &self.outputs)] {
             add(format!("{name}_{kind}S"), count(ports.len()), "");
             for (index, port) in ports.iter().enumerate() {
@@ -275,7 +248,7 @@ pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
     // By name: the next number.
     let mut numbers: HashMap<String, u64> = HashMap::new();
     let mut unique = |method: &MethodFacts| {
-        let short: String = method.name.chars().take(MAX_METHOD).collect();
+        let short: String = method.any().name.chars().take(MAX_METHOD).collect();
         let name = Symbol::from_name(&short).to_macro();
         let number = numbers.entry(name.clone()).or_insert(1);
         let mut free = name.clone();
@@ -297,15 +270,11 @@ pub(super) fn literal(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pte_memory::ProgramNeeds;
-    use pte_memory::memory::MethodFootprint;
 
     fn method(name: &str) -> MethodFacts {
         let mut footprint = MethodFootprint::default();
         footprint.name = name.to_owned();
-        let mut needs = ProgramNeeds::default();
-        needs.memory.iter_mut().for_each(|memory| memory.methods.push(footprint.clone()));
-        MethodFacts::new(&ExecutionPlan::new(""), needs.methods().next().unwrap(), &|_| String::new())
+        MethodFacts::new(&ExecutionPlan::new(""), [footprint.clone(), footprint], &|_| String::new())
     }
 
     #[test]

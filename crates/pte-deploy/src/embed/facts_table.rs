@@ -72,8 +72,8 @@ impl ProgramFacts {
 impl MethodFacts {
     /// Writes the arrays that the row of the method points to; their names begin with `prefix`.
     fn write_parts(&self, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
-        if !self.pools.is_empty() {
-            let pools: Vec<String> = self.pools.iter().map(u64::to_string).collect();
+        let pools: Vec<String> = self.any().pool_sizes().iter().map(u64::to_string).collect();
+        if !pools.is_empty() {
             writeln!(out, "static const size_t {prefix}_pools[] = {{{}}};", pools.join(", "))?;
         }
         for (kind, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
@@ -96,13 +96,14 @@ impl MethodFacts {
 
     fn write_row(&self, prefix: &str, macros: &str, out: &mut dyn Write) -> io::Result<()> {
         let array = |is_empty: bool, name: &str| if is_empty { NONE.to_owned() } else { format!("{prefix}_{name}") };
-        let pools = array(self.pools.is_empty(), "pools");
+        let count = self.any().pool_sizes().len();
+        let pools = array(count == 0, "pools");
         let (inputs, outputs) = (array(self.inputs.is_empty(), "inputs"), array(self.outputs.is_empty(), "outputs"));
         writeln!(
             out,
             "  {{{}, {macros}_METHOD_ALLOCATOR_SIZE, {macros}_TEMPORARY_ALLOCATOR_SIZE, {}, {pools}, {}, {inputs}, {}, {outputs}}},",
-            string(&self.name),
-            self.pools.len(),
+            string(&self.any().name),
+            count,
             self.inputs.len(),
             self.outputs.len()
         )

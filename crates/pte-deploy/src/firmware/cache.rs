@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::needs::FirmwareNeeds;
+use super::pools::FirmwareNeeds;
 use super::text::{Comment, cmake_cache, cmake_string};
 use pte_model::diagnostics::text::{clipped, first_names};
 use pte_operators::{find, target};

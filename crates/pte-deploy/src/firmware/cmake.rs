@@ -6,8 +6,7 @@ use std::fmt::Display;
 use super::cache;
 use super::generated::Generated;
 use super::linker;
-use super::needs::FirmwareNeeds;
-use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools};
+use super::pools::{FirmwareNeeds, FirmwarePool, POOL_ALIGNMENT};
 use super::text::{Comment, cmake_program_path, cmake_string};
 use pte_memory::abi::Abi;
 use pte_memory::runner::{LOADING, Runner};
@@ -21,13 +20,13 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let prefix = needs.symbol.to_macro();
     let name = |suffix: &str| format!("{prefix}_{suffix}_SIZE");
     let of_build = |abi: Abi| {
-        let pools = Pools { methods: &needs.methods, abi };
+        let pools = needs.pools(abi);
         let sized =
             [pools.method_allocator(&name("METHOD_ALLOCATOR"), LOADING), pools.temporary(&name("TEMP_ALLOCATOR"))];
         sized.map(|pool| FirmwarePool { pointer_bytes: Some(abi.pointer_bytes()), ..pool })
     };
     let builds = [of_build(Abi::Arm32), of_build(Abi::Bits64)];
-    let pools = Pools { methods: &needs.methods, abi: needs.abi };
+    let pools = needs.pools(needs.abi);
     let mut common = pools.all_planned(|number| name(&format!("PLANNED_POOL_{number}")));
     let planned = common.len();
     let input = pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs);

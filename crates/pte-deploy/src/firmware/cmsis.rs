@@ -6,8 +6,7 @@ use std::fmt::Display;
 use super::components::{CORTEX_M, Component};
 use super::generated::{Generated, SECTION, unplanned_inputs};
 use super::linker;
-use super::needs::FirmwareNeeds;
-use super::pools::{FirmwarePool, Pools};
+use super::pools::{FirmwareNeeds, FirmwarePool};
 use super::text::Comment;
 use crate::Symbol;
 use crate::embed::Section;
@@ -19,7 +18,7 @@ pub static RUNNER: Option<&Runner> = Some(&CMSIS);
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, abi: needs.abi };
+    let pools = needs.pools(needs.abi);
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", CMSIS.order),
@@ -38,7 +37,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
 
 /// Returns true if a method has memory in the fast pool.
 fn has_fast_pool(needs: &FirmwareNeeds) -> bool {
-    needs.methods.iter().any(|method| method.any().pools.iter().any(|pool| pool.pool == FAST_POOL && pool.bytes > 0))
+    needs.loaded().any(|method| method.pools.iter().any(|pool| pool.pool == FAST_POOL && pool.bytes > 0))
 }
 
 /// Adds the layer. Components that are missing in the pack are warnings.

@@ -4,8 +4,7 @@ use std::fmt::Display;
 
 use super::cache;
 use super::generated::{Generated, unplanned_inputs};
-use super::needs::FirmwareNeeds;
-use super::pools::{FirmwarePool, Pools};
+use super::pools::{FirmwareNeeds, FirmwarePool};
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use pte_memory::runner::{ESP32, Runner};
 
@@ -32,7 +31,7 @@ pub const LARGEST_FLASH: u64 = 128;
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, abi: needs.abi };
+    let pools = needs.pools(needs.abi);
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("ET_ESP_METHOD_ALLOCATOR_POOL_SIZE", ESP32.order),

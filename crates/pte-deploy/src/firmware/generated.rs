@@ -4,10 +4,9 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::needs::FirmwareNeeds;
-use super::pools::FirmwarePool;
+use super::pools::{FirmwareNeeds, FirmwarePool};
 use super::text::{Comment, filled};
-use pte_memory::MethodNeeds;
+use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted};
 
@@ -58,10 +57,10 @@ impl Generated {
 
 /// Warning about inputs for which a runner allocates no memory.
 pub fn unplanned_inputs(needs: &FirmwareNeeds, runner: &Runner) -> Option<String> {
-    let provided = |method: &MethodNeeds<'_>| method.any().inputs.provided().count();
-    let method = needs.methods.iter().find(|method| provided(method) > 0)?;
+    let provided = |method: &MethodFootprint| method.inputs.provided().count();
+    let method = needs.loaded().find(|method| provided(method) > 0)?;
     let inputs = counted(provided(method), "input");
-    let name = clipped(&method.any().name);
+    let name = clipped(&method.name);
     Some(format!(
         "{} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application",
         runner.path

@@ -3,8 +3,7 @@
 use std::fmt::Display;
 
 use super::generated::Generated;
-use super::needs::FirmwareNeeds;
-use super::pools::POOL_ALIGNMENT;
+use super::pools::{FirmwareNeeds, POOL_ALIGNMENT};
 
 /// Name of the file.
 const FILE: &str = "pte-emit.ld";

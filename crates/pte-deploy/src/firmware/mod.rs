@@ -11,7 +11,6 @@ mod components;
 mod esp32;
 mod generated;
 mod linker;
-mod needs;
 mod pico;
 mod pools;
 mod text;
@@ -27,8 +26,7 @@ use serde::Serialize;
 use generated::Generated;
 
 pub use generated::{FirmwareFile, RUNNER_SYMBOL};
-pub use needs::FirmwareNeeds;
-pub use pools::{FirmwarePool, FirmwarePoolPart};
+pub use pools::{FirmwareNeeds, FirmwarePool, FirmwarePoolPart};
 pub use text::is_generated;
 
 use crate::embed::Section;
@@ -191,7 +189,7 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
         program: needs.file.clone(),
         sha256: needs.sha256.clone(),
         bytes: needs.program.bytes,
-        methods: needs.methods.iter().map(|method| method.any().name.clone()).collect(),
+        methods: needs.loaded().map(|method| method.name.clone()).collect(),
         pools: generated.pools,
         operators: needs.operators().map(str::to_owned).collect(),
         backends: needs.backends().map(str::to_owned).collect(),
@@ -233,9 +231,8 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
         let names = first_names(others.into_iter());
         warnings.push(format!("{runner} does not build the backend {names}: build it, and link its library"));
     }
-    let first = needs.program.methods().next().map(|method| &*method.any().name);
-    let others: Vec<&str> =
-        needs.methods.iter().map(|method| &*method.any().name).filter(|name| first != Some(name)).collect();
+    let first = needs.program.methods(needs.abi).first().map(|method| &*method.name);
+    let others: Vec<&str> = needs.loaded().map(|method| &*method.name).filter(|name| first != Some(name)).collect();
     if let (false, Some(first)) = (others.is_empty(), first) {
         warnings.push(format!(
             "{runner} runs the first method, `{}`: change it to run {}",
@@ -254,8 +251,8 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
 
 /// Warning about memory of delegates that is in no pool.
 fn heap(needs: &FirmwareNeeds) -> Option<String> {
-    let builds = needs.methods.iter().map(|method| method.build(needs.abi));
-    let largest = builds.max_by_key(|build| build.delegate_bytes).filter(|build| build.delegate_bytes > 0)?;
+    let largest = needs.loaded().max_by_key(|method| method.delegate_bytes);
+    let largest = largest.filter(|method| method.delegate_bytes > 0)?;
     let least = if largest.not_counted.is_empty() { "" } else { "at least " };
     let bytes = counted(largest.delegate_bytes, "byte");
     Some(format!(
@@ -265,8 +262,7 @@ fn heap(needs: &FirmwareNeeds) -> Option<String> {
 
 /// Pools that are not in the memory of the processor: number, method and device.
 fn devices<'n>(needs: &'n FirmwareNeeds<'_>) -> impl Iterator<Item = (usize, &'n str, &'n str)> {
-    needs.methods.iter().flat_map(|method| {
-        let method = method.any();
+    needs.loaded().flat_map(|method| {
         let pools = method.pools.iter().filter(|pool| pool.bytes > 0 && !pool.device.starts_with("cpu"));
         pools.map(|pool| (pool.pool, &*method.name, &*pool.device))
     })

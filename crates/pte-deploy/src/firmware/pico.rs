@@ -6,8 +6,7 @@ use std::fmt::Display;
 use super::cache;
 use super::generated::Generated;
 use super::linker;
-use super::needs::FirmwareNeeds;
-use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools};
+use super::pools::{FirmwareNeeds, FirmwarePool, POOL_ALIGNMENT};
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use pte_memory::runner::{PICO, Runner};
 use pte_operators::find;
@@ -18,7 +17,7 @@ pub static RUNNER: Option<&Runner> = Some(&PICO);
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, abi: needs.abi };
+    let pools = needs.pools(needs.abi);
     let prefix = needs.symbol.to_macro();
     let mut generated = Generated {
         pools: vec![pools.method_allocator(&format!("{prefix}_METHOD_ALLOCATOR_POOL_SIZE"), PICO.order)],
@@ -34,7 +33,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             ));
         }
     }
-    if needs.methods.iter().any(|method| method.build(needs.abi).temporary_allocator.kernels > 0) {
+    if needs.loaded().any(|method| method.temporary_allocator.kernels > 0) {
         let text =
             "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
         generated.warnings.push(text.to_owned());

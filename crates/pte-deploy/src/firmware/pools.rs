@@ -1,14 +1,18 @@
-//! Sizes of the pools of a firmware. What runners take from the method allocator is stated in [`pte_memory::runner`].
+//! A program as a part of a firmware, and the sizes of the pools of memory for it. What runners take from the method
+//! allocator is stated in [`pte_memory::runner`].
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use pte_memory::MethodNeeds;
+use crate::Symbol;
+use crate::embed::Section;
+use pte_memory::ProgramNeeds;
 use pte_memory::abi::{Abi, Bump};
 use pte_memory::boundary::BoundaryBuffers;
 use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::{Take, taken};
+use pte_payload::ethos_u;
 
 /// Alignment in bytes of the pools of all runners, and the size of a pool that nothing takes memory from: C has no
 /// empty arrays.
@@ -58,11 +62,69 @@ impl FirmwarePool {
     }
 }
 
+/// Program of a firmware, and the methods that it loads, one at a time.
+#[derive(Debug, Clone)]
+pub struct FirmwareNeeds<'p> {
+    /// Needs of the program.
+    pub program: &'p ProgramNeeds,
+    /// Indices of the methods of it that the firmware loads, one at a time.
+    pub methods: Vec<usize>,
+    /// Name of the program's file, without a folder.
+    pub file: String,
+    /// SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+    /// Alignment in bytes that the start of the file needs in memory.
+    pub alignment: u64,
+    /// Path of the file, relative to the folder of the generated files, with `/` between its parts; `None` if it is not
+    /// known.
+    pub path: Option<String>,
+    /// Name of the array with the program.
+    pub symbol: Symbol,
+    /// Section of the array; `None` for that of the platform.
+    pub section: Option<Section>,
+    /// Binary interface of the runtime; the files for [`FirmwarePlatform::Cmake`](super::FirmwarePlatform::Cmake) are
+    /// for all.
+    pub abi: Abi,
+}
+
+impl FirmwareNeeds<'_> {
+    /// Memory of the methods that the firmware loads.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = &MethodFootprint> {
+        self.pools(self.abi).methods.into_iter()
+    }
+
+    /// Pools of the methods that the firmware loads, for a build of the runtime.
+    pub(super) fn pools(&self, abi: Abi) -> Pools<'_> {
+        let all = self.program.methods(abi);
+        Pools { methods: self.methods.iter().filter_map(|index| all.get(*index)).collect(), abi }
+    }
+
+    /// Operators that the program names, such as `aten::add.out`, sorted.
+    pub(super) fn operators(&self) -> impl Iterator<Item = &str> {
+        self.program.kernels.operators.keys().map(String::as_str)
+    }
+
+    /// Operators, separated by commas.
+    pub(super) fn operator_list(&self) -> String {
+        self.operators().collect::<Vec<_>>().join(",")
+    }
+
+    /// Backends of its delegates, sorted.
+    pub(super) fn backends(&self) -> impl Iterator<Item = &str> {
+        self.program.kernels.backends.keys().map(String::as_str)
+    }
+
+    /// Returns true if the program has delegates of Ethos-U.
+    pub(super) fn uses_ethos_u(&self) -> bool {
+        self.backends().any(|backend| ethos_u::BACKENDS.contains(&backend))
+    }
+}
+
 /// Pools of a firmware for some methods, which are loaded one at a time, and one build of the runtime.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Pools<'n> {
-    /// Methods.
-    pub methods: &'n [MethodNeeds<'n>],
+    /// Methods, for the binary interface.
+    pub methods: Vec<&'n MethodFootprint>,
     /// Binary interface of the runtime.
     pub abi: Abi,
 }
@@ -71,22 +133,21 @@ impl Pools<'_> {
     /// Returns the pool of a method allocator from which a runner takes memory in this order.
     pub fn method_allocator(&self, name: &str, order: &[Take]) -> FirmwarePool {
         let part = |(take, bytes): (Take, u64)| FirmwarePoolPart { content: take.content(), bytes };
-        let parts = |method: MethodNeeds<'_>| taken(order, method, self.abi, None).into_iter().map(part).collect();
+        let parts = |method: &MethodFootprint| taken(order, method, self.abi, None).into_iter().map(part).collect();
         self.largest(name, |build| &build.method_allocator.unknown_backends, parts)
     }
 
     /// Returns the pool of the temporary allocator.
     pub fn temporary(&self, name: &str) -> FirmwarePool {
-        let part = |method: MethodNeeds<'_>| {
-            let bytes = method.build(self.abi).temporary_allocator.bytes;
-            vec![FirmwarePoolPart { content: "temporary memory", bytes }]
+        let part = |method: &MethodFootprint| {
+            vec![FirmwarePoolPart { content: "temporary memory", bytes: method.temporary_allocator.bytes }]
         };
         self.largest(name, |build| &build.temporary_allocator.unknown, part)
     }
 
     /// Returns the memory of a planned pool by its number, from 1.
     pub fn planned(&self, name: &str, number: usize) -> FirmwarePool {
-        let pools = self.methods.iter().flat_map(|method| &method.any().pools).filter(|pool| pool.pool == number);
+        let pools = self.methods.iter().flat_map(|method| &method.pools).filter(|pool| pool.pool == number);
         FirmwarePool::planned(name.to_owned(), pools.map(|pool| pool.bytes).max().unwrap_or(0))
     }
 
@@ -98,9 +159,9 @@ impl Pools<'_> {
         content: &'static str,
         list: fn(&MethodFootprint) -> &BoundaryBuffers,
     ) -> Option<FirmwarePool> {
-        let part = |method: MethodNeeds<'_>| {
+        let part = |method: &MethodFootprint| {
             let mut bump = Bump::new(self.abi);
-            list(method.any()).provided().for_each(|bytes| bump.take(bytes, POOL_ALIGNMENT));
+            list(method).provided().for_each(|bytes| bump.take(bytes, POOL_ALIGNMENT));
             vec![FirmwarePoolPart { content, bytes: bump.used() }]
         };
         let pool = self.largest(name, |_| &[], part);
@@ -112,7 +173,7 @@ impl Pools<'_> {
     pub fn all_planned(&self, name: impl Fn(usize) -> String) -> Vec<FirmwarePool> {
         // In one pass: a file may have many pools and many methods.
         let mut sizes: Vec<u64> = Vec::new();
-        for pools in self.methods.iter().map(|method| method.any().pool_sizes()) {
+        for pools in self.methods.iter().map(|method| method.pool_sizes()) {
             sizes.resize(sizes.len().max(pools.len()), 0);
             sizes.iter_mut().zip(pools).for_each(|(size, bytes)| *size = bytes.max(*size));
         }
@@ -125,13 +186,13 @@ impl Pools<'_> {
         &self,
         name: &str,
         unknown: fn(&MethodFootprint) -> &[String],
-        parts: impl Fn(MethodNeeds<'_>) -> Vec<FirmwarePoolPart>,
+        parts: impl Fn(&MethodFootprint) -> Vec<FirmwarePoolPart>,
     ) -> FirmwarePool {
         let size = |parts: &Vec<FirmwarePoolPart>| parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
         // Of several, the first.
-        let most = self.methods.iter().map(|method| parts(*method)).rev().max_by_key(size).unwrap_or_default();
+        let most = self.methods.iter().map(|method| parts(method)).rev().max_by_key(size).unwrap_or_default();
         let unknown: BTreeSet<String> =
-            self.methods.iter().flat_map(|method| unknown(method.build(self.abi)).iter().cloned()).collect();
+            self.methods.iter().flat_map(|method| unknown(method).iter().cloned()).collect();
         FirmwarePool {
             name: name.to_owned(),
             pointer_bytes: None,

@@ -2,8 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::needs::FirmwareNeeds;
-use super::pools::FirmwarePool;
+use super::pools::{FirmwareNeeds, FirmwarePool};
 use pte_model::diagnostics::text::escaped;
 
 /// Begins the first line of all generated files, after the start of a comment.

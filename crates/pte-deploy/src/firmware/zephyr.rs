@@ -4,8 +4,7 @@ use std::fmt::Display;
 
 use super::generated::{Generated, SECTION};
 use super::linker;
-use super::needs::FirmwareNeeds;
-use super::pools::{FirmwarePool, Pools};
+use super::pools::{FirmwareNeeds, FirmwarePool};
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
 use crate::embed::Section;
 use pte_memory::runner::{Runner, ZEPHYR};
@@ -15,7 +14,7 @@ pub static RUNNER: Option<&Runner> = Some(&ZEPHYR);
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, abi: needs.abi };
+    let pools = needs.pools(needs.abi);
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("CONFIG_EXECUTORCH_METHOD_ALLOCATOR_POOL_SIZE", ZEPHYR.order),
