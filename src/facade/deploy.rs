@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::detected::layout;
+use crate::facade::inspection::program_origin;
 use crate::facade::model::{Model, ModelFile};
 use pte_deploy::embed::{EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_memory::ProgramNeeds;
@@ -164,10 +165,7 @@ fn file_name(path: &str) -> String {
 
 /// Returns the alignments in a program, or in that of a `.bpte`, as far as its offsets show them.
 fn program_alignments(origin: &Origin) -> io::Result<Vec<u64>> {
-    let program = match origin.format()? {
-        Some(Format::BundledProgram) => reader::bundled_program::read(origin)?.program_origin()?,
-        _ => origin.clone(),
-    };
+    let Some(program) = program_origin(origin)? else { return Ok(Vec::new()) };
     let mut found = reader::program::read(&program)?;
     let options = layout::placement(&mut found)?.map(|placement| placement.alignments());
     let named = found.program.named_data.iter().flatten().map(|entry| entry.alignment);

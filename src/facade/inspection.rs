@@ -437,7 +437,7 @@ pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedPro
 
 /// Reads the metadata of a `.pte`, or of the program of a `.bpte`, and the bytes that a loader reads of it.
 fn read(origin: &Origin) -> std::io::Result<(Program, LoadedProgram)> {
-    let origin = program_origin(origin)?;
+    let origin = expect_program(origin)?;
     let found = reader::program::read(&origin)?;
     let loaded = LoadedProgram::new(&found, origin.len()?);
     Ok((found.program, loaded))
@@ -445,7 +445,7 @@ fn read(origin: &Origin) -> std::io::Result<(Program, LoadedProgram)> {
 
 /// Reads the metadata like [`read`], but accepts invalid references to data; returns the errors in them, too.
 fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>, LoadedProgram)> {
-    let origin = program_origin(origin)?;
+    let origin = expect_program(origin)?;
     let found = reader::program::read_part(&origin)?;
     let loaded = LoadedProgram::new(&found, origin.len()?);
     let wrong = found.missing.into_iter().map(|(at, text)| match at.path(&found.program) {
@@ -456,13 +456,17 @@ fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>, LoadedPr
     Ok((found.program, wrong, loaded))
 }
 
-/// Returns the program of a file: the file itself, or the one that a `.bpte` contains.
-fn program_origin(origin: &Origin) -> std::io::Result<Origin> {
+fn expect_program(origin: &Origin) -> std::io::Result<Origin> {
+    let expected = "expected a program: a .pte or .bpte file, or YAML with methods";
+    program_origin(origin)?.ok_or_else(|| std::io::Error::other(expected))
+}
+
+/// Returns the program of a file: the file itself, or the one that a `.bpte` contains; `None` for tensors without
+/// methods.
+pub(crate) fn program_origin(origin: &Origin) -> std::io::Result<Option<Origin>> {
     match origin.format()? {
-        Some(Format::BundledProgram) => reader::bundled_program::read(origin)?.program_origin(),
-        Some(Format::FlatTensor | Format::Safetensors) => {
-            Err(std::io::Error::other("expected a program: a .pte or .bpte file, or YAML with methods"))
-        }
-        Some(Format::Program) | None => Ok(origin.clone()),
+        Some(Format::BundledProgram) => reader::bundled_program::read(origin)?.program_origin().map(Some),
+        Some(Format::FlatTensor | Format::Safetensors) => Ok(None),
+        Some(Format::Program) | None => Ok(Some(origin.clone())),
     }
 }

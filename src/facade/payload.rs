@@ -6,14 +6,14 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 
+use crate::facade::inspection::program_origin;
 use crate::facade::model::Model;
 use crate::facade::source::SourceContent;
 use crate::ir::yaml;
 use crate::printer::{self, LargeData, PrintOptions};
-use pte_model::data::{Blob, BlobId, Origin, dedup};
+use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
-use pte_model::format::Format;
 use pte_model::program::Program;
 use pte_model::reader;
 use pte_payload::description::Description;
@@ -126,26 +126,11 @@ impl Model {
             let same = |blob: BlobId| same[blob.0 as usize];
             return list(&assembly.program, self, &name, &same, u64::MAX).map_err(unreadable);
         };
-        let program = read_program(origin).map_err(unreadable)?;
+        let expected = "expected a program (.pte, .bpte), found tensors without methods";
+        let program = program_origin(origin).and_then(|program| program.ok_or_else(|| io::Error::other(expected)));
+        let program = program.and_then(|program| reader::program::read(&program)).map_err(unreadable)?.program;
         let len = origin.len().map_err(unreadable)?;
         list(&program, self, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
-    }
-}
-
-/// Reads the program of a binary file, without its layout.
-///
-/// # Errors
-/// The file cannot be read or is malformed.
-fn read_program(origin: &Origin) -> io::Result<Program> {
-    match origin.format()? {
-        Some(Format::BundledProgram) => {
-            let bundled = reader::bundled_program::read(origin)?;
-            Ok(reader::program::read(&bundled.program_origin()?)?.program)
-        }
-        Some(Format::FlatTensor | Format::Safetensors) => {
-            Err(io::Error::other("expected a program (.pte, .bpte), found tensors without methods"))
-        }
-        Some(Format::Program) | None => Ok(reader::program::read(origin)?.program),
     }
 }
 
