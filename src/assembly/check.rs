@@ -5,17 +5,17 @@ use std::io;
 
 use super::{Assembly, OutputFile, positions};
 use crate::overrides::Overrides;
-use pte_check::{CheckOptions, DataFile, Findings, bundled_program, program_with, range_of, unread};
+use pte_check::{CheckOptions, DataFile, Findings, Releases, bundled_program, program_for, range_of, unread};
 use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::format::container::HEAD;
 
-/// Validates the files of an assembly before they are written: the program, if there is one, then each `.ptd`. The
-/// program is validated together with these `.ptd` files and those of `options`.
+/// Validates the files of an assembly before they are written, for several releases: the program, if there is one, then
+/// each `.ptd`. The program is validated together with these `.ptd` files and those of `options`.
 ///
 /// # Errors
 /// If data of small files with overrides cannot be read; with [`CheckOptions::data`], elements that cannot be converted
 /// to the type of their tensor, since the files cannot be written.
-pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<Findings>> {
+pub fn assembly(assembly: &Assembly, options: &CheckOptions, releases: &Releases) -> io::Result<Vec<Vec<Findings>>> {
     if options.data {
         let mut converted = assembly.program.blobs.iter().filter(|blob| is_converted(blob));
         converted.try_for_each(|blob| blob.copy_to(&mut io::sink()))?;
@@ -29,7 +29,8 @@ pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<F
         }
     });
     let data = data.collect::<io::Result<Vec<DataFile>>>()?;
-    let mut findings = Vec::new();
+    let mut findings: Vec<Vec<Findings>> = vec![Vec::new(); releases.len()];
+    let mut add = |found: Vec<Findings>| findings.iter_mut().zip(found).for_each(|(all, found)| all.push(found));
     if let Some(file) = assembly.program_file() {
         let mut options = options.clone();
         // The emitted files replace those that their data come from.
@@ -46,11 +47,11 @@ pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<F
             Some(blob) => Some((*blob).clone()),
             None => range_of(&head, offset, len).map(Blob::bytes).or_else(|| unread(offset, len).filter(|_| !whole)),
         };
-        let mut found = program_with(&head, file.size().unwrap_or(u64::MAX), &data, &options);
-        positions::locate(assembly, &mut found);
-        findings.push(found);
+        let mut found = program_for(&head, file.size().unwrap_or(u64::MAX), &data, &options, releases);
+        found.iter_mut().for_each(|found| positions::locate(assembly, found));
+        add(found);
     }
-    findings.extend(data.iter().map(|file| file.check(options)));
+    data.iter().for_each(|file| add(file.check_for(options, releases)));
     Ok(findings)
 }
 

@@ -5,6 +5,7 @@
 //! The handler of SIGINT calls [`remove_unfinished`]. A killed process leaves temporary files called `.pte-emit-*`;
 //! each target is then unchanged, or complete.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -160,14 +161,14 @@ impl Unfinished {
         // The lock delays the handler of SIGINT until the file is registered.
         let mut unfinished = unfinished();
         let (file, path) = temporary(target)?.into_parts();
-        unfinished.push(path.to_path_buf());
+        unfinished.insert(path.to_path_buf());
         Ok((file, Unfinished(Some(path))))
     }
 
     /// Unregisters the file and returns its path.
-    fn unregister(mut self, unfinished: &mut Vec<PathBuf>) -> TempPath {
+    fn unregister(mut self, unfinished: &mut BTreeSet<PathBuf>) -> TempPath {
         let path = self.0.take().expect("taken only here and by drop");
-        unfinished.retain(|name| **name != *path);
+        unfinished.remove::<Path>(&path);
         path
     }
 }
@@ -177,7 +178,7 @@ impl Drop for Unfinished {
         if let Some(path) = self.0.take() {
             // The lock delays the handler of SIGINT until the file is removed.
             let mut unfinished = unfinished();
-            unfinished.retain(|name| **name != *path);
+            unfinished.remove::<Path>(&path);
             drop(path);
         }
     }
@@ -232,9 +233,9 @@ fn remove_empty(folders: &mut Vec<PathBuf>) {
 static NEW_FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Paths of all temporary files.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     lock(&UNFINISHED)
 }
 
@@ -242,7 +243,7 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 /// as the returned lock is held; the caller ends the process.
 pub fn remove_unfinished() -> impl Sized {
     let mut unfinished = unfinished();
-    for name in unfinished.drain(..) {
+    for name in std::mem::take(&mut *unfinished) {
         // Best effort: the process ends.
         let _ = fs::remove_file(name);
     }

@@ -11,7 +11,9 @@ use clap::{Args, ValueEnum};
 use pte_emit::command::text::{clipped, counted};
 use pte_emit::{
     Error, Format, Model, Report, SourceNames,
-    check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule},
+    check::{
+        CheckOptions, Finding, Findings, Profile, Releases, Rule, RuleId, RuleSeverity, Target, TruncatedRule, Work,
+    },
 };
 
 use super::exit::{Exit, Failure};
@@ -186,7 +188,8 @@ struct Validated {
     is_read: bool,
 }
 
-/// Validates a file, or each document of YAML; with `--runtime all`, once for each release.
+/// Validates a file, or each document of YAML, one after the other: for each release, without repeating what does not
+/// depend on it.
 fn validate(
     input: &Path,
     options: &CheckOptions,
@@ -207,15 +210,15 @@ fn validate(
     } else {
         vec![source]
     };
+    // All documents of a file have the work of one program.
+    let options = options.clone().work(Work::default());
     let mut validated = Vec::new();
-    for source in &documents {
-        for runtime in &runtimes.releases {
-            let mut options = options.clone();
-            options.runtime.clone_from(runtime);
-            let mut result = validate_source(source, &options, target)?;
-            result.file.runtime = runtime.as_ref().map(|release| release.version().to_string());
-            validated.push(result);
-        }
+    for source in documents {
+        let found = validate_source(&source, &options, &runtimes.releases, target)?;
+        validated.extend(found.into_iter().zip(&runtimes.releases).map(|(mut found, release)| {
+            found.file.runtime = release.as_ref().map(|release| release.version().to_string());
+            found
+        }));
     }
     Ok(validated)
 }
@@ -262,35 +265,44 @@ fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -
     options
 }
 
-/// Compares a program with the target, and adds the result to the findings of the program, the first file. One with
-/// malformed parts cannot be compared.
+/// Compares a program with the target, and adds the result to the findings of the program, the first file, for each
+/// release. One with malformed parts cannot be compared.
 fn add_target(
     source: &Model,
     target: Option<&Target>,
-    findings: &mut [(String, Findings)],
+    found: &mut [Vec<(String, Findings)>],
     options: &CheckOptions,
 ) -> Result<(), Error> {
-    let (Some(target), Some((_, program))) = (target, findings.first_mut()) else { return Ok(()) };
-    if program.count(RuleSeverity::Malformed) > 0 {
-        return Ok(());
-    }
+    let mut programs: Vec<&mut Findings> =
+        found.iter_mut().filter_map(|files| files.first_mut().map(|(_, findings)| findings)).collect();
+    programs.retain(|program| program.count(RuleSeverity::Malformed) == 0);
+    let Some(target) = target.filter(|_| !programs.is_empty()) else { return Ok(()) };
     match source.check_target(target, options) {
-        Ok(found) => program.append(found),
+        Ok(found) => programs.into_iter().for_each(|program| program.append(found.clone())),
         // The findings say what cannot be read.
-        Err(error) if error.io_kind().is_none() && program.has_errors() => {}
+        Err(error) if error.io_kind().is_none() && programs.iter().all(|program| program.has_errors()) => {}
         Err(error) => return Err(error),
     }
     Ok(())
 }
 
 /// Validates a binary file, or the files that YAML assembles to.
-fn validate_source(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
+fn validate_source(
+    source: &Model,
+    options: &CheckOptions,
+    releases: &Releases,
+    target: Option<&Target>,
+) -> Result<Vec<Validated>, Error> {
     let assembly = match source.is_text().then(|| source.assembly()).transpose() {
         Ok(assembly) => assembly,
         Err(error) if error.io_kind().is_some() => return Err(error),
         Err(error) => {
-            let file = FileFindings::of_source(source, error.report().clone(), Vec::new());
-            return Ok(Validated { file, is_read: true, ..Validated::default() });
+            let of_release = |_| Validated {
+                file: FileFindings::of_source(source, error.report().clone(), Vec::new()),
+                is_read: true,
+                ..Validated::default()
+            };
+            return Ok(releases.iter().map(of_release).collect());
         }
     };
     let mut options = options.clone();
@@ -301,13 +313,16 @@ fn validate_source(source: &Model, options: &CheckOptions, target: Option<&Targe
         }
         None => (source.format()? != Some(Format::FlatTensor), Report::default()),
     };
-    let mut findings = source.check(&for_target(&options, source, target))?;
-    add_target(source, target.filter(|_| has_program), &mut findings, &options)?;
+    let mut found = source.check_for(&for_target(&options, source, target), releases)?;
+    add_target(source, target.filter(|_| has_program), &mut found, &options)?;
     let names = LazyCell::new(|| assembly.map(SourceNames::new));
     let line = |finding: &Finding| names.as_ref().map_or_else(|| finding.lines(), |names| names.lines(finding));
-    let lines = findings.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();
-    let file = FileFindings::of_source(source, report, findings.into_iter().map(|(_, findings)| findings));
-    Ok(Validated { file, lines, is_read: true })
+    let validated = found.into_iter().map(|files| {
+        let lines = files.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();
+        let findings = files.into_iter().map(|(_, findings)| findings);
+        Validated { file: FileFindings::of_source(source, report.clone(), findings), lines, is_read: true }
+    });
+    Ok(validated.collect())
 }
 
 /// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then

@@ -15,7 +15,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::facade::source::{Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use pte_check::{CheckOptions, DataFile, Findings};
+use pte_check::{CheckOptions, DataFile, Findings, Releases};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};
 use pte_model::data::{Blob, Origin};
@@ -26,6 +26,9 @@ use pte_model::format::{Format, container};
 use pte_model::program::Program;
 use pte_model::program::element::Part;
 use pte_model::reader;
+
+/// Maximum number of documents of a YAML file: each takes work of its own, and its outputs are files of their own.
+pub const MAX_DOCUMENTS: usize = 1000;
 
 /// Opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. It has a name for messages, and a folder
 /// that the paths in it are relative to.
@@ -247,7 +250,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A variable has neither a definition nor a default.
+    /// A variable has neither a definition nor a default; more than [`MAX_DOCUMENTS`] documents.
     pub fn documents(&self, definitions: &BTreeMap<String, String>) -> Result<Documents, Error> {
         let text = self.source.text();
         let undefined = |errors: Vec<pte_yaml::tree::SyntaxError>| {
@@ -268,12 +271,17 @@ impl Model {
         if matches!((&filled.text, &documents[..]), (Cow::Borrowed(_), [_])) {
             return Ok(Documents { models: vec![self.clone()], used });
         }
+        if documents.len() > MAX_DOCUMENTS {
+            let message = format!("{} documents, expected at most {MAX_DOCUMENTS}: split the file", documents.len());
+            return Err(Error::input(Code::LimitExceeded, self.name(), message));
+        }
         let mut start = 0;
+        let mut all_quoted = filled.quoted_numbers.iter().peekable();
         let part = |(index, (lines_before, text)): (usize, &(usize, &str))| {
             // The documents are adjacent.
             let range = start..start + text.len();
             start = range.end;
-            let quoted = filled.quoted_numbers.iter().filter(|quoted| range.contains(&quoted.start));
+            let quoted = std::iter::from_fn(|| all_quoted.next_if(|quoted| range.contains(&quoted.start)));
             let source = Source {
                 name: self.source.name.clone(),
                 files: self.source.files.clone(),
@@ -688,13 +696,41 @@ impl Model {
     /// # Errors
     /// A file cannot be read, or the YAML is invalid. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<(String, Findings)>, Error> {
+        let mut findings = self.check_for(options, std::slice::from_ref(&options.runtime))?;
+        Ok(findings.pop().unwrap_or_default())
+    }
+
+    /// Validates like [`Model::check`], once for several releases, which replace that of the options; `None` stands for
+    /// no release. Returns the findings of each.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::check::{CheckOptions, RuleId};
+    /// use pte_emit::release::Release;
+    ///
+    /// let releases = ["0.4.0", "1.5.1"].map(|name| Some(Release::find(name).unwrap().clone()));
+    /// let found = Model::open("examples/linear.yaml")?.check_for(&CheckOptions::default(), &releases)?;
+    /// assert!(found.iter().all(|files| !files[0].1.has_errors()));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Model::check`].
+    pub fn check_for(
+        &self,
+        options: &CheckOptions,
+        releases: &Releases,
+    ) -> Result<Vec<Vec<(String, Findings)>>, Error> {
         let options = &*self.loaded(options)?;
         let SourceContent::Binary(origin) = &self.source.content else {
             let assembly = self.assembly()?;
-            return Ok(self.assembled(assembly).map(|(name, ..)| name).zip(assembly.check(options)?).collect());
+            let names: Vec<String> = self.assembled(assembly).map(|(name, ..)| name).collect();
+            let found = assembly.check_for(options, releases)?;
+            return Ok(found.into_iter().map(|found| names.iter().cloned().zip(found).collect()).collect());
         };
-        let findings = pte_check::file(origin, options).map_err(|error| self.source.unreadable(&error))?;
-        Ok(vec![(self.label(), findings)])
+        let findings =
+            pte_check::file_for(origin, options, releases).map_err(|error| self.source.unreadable(&error))?;
+        Ok(findings.into_iter().map(|findings| vec![(self.label(), findings)]).collect())
     }
 
     /// Returns options of a validation with the files of [`Model::with_data_files`], unless they have others.
@@ -808,7 +844,16 @@ impl Assembly {
     /// Data of small files with overrides that cannot be read; with [`CheckOptions::data`], elements that cannot be
     /// converted to the type of their tensor, since the files cannot be written.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
-        crate::assembly::check::assembly(self, options).map_err(|error| self.error(&error))
+        let mut findings = self.check_for(options, std::slice::from_ref(&options.runtime))?;
+        Ok(findings.pop().unwrap_or_default())
+    }
+
+    /// Validates like [`Assembly::check`], for several releases ([`Model::check_for`]).
+    ///
+    /// # Errors
+    /// Those of [`Assembly::check`].
+    pub fn check_for(&self, options: &CheckOptions, releases: &Releases) -> Result<Vec<Vec<Findings>>, Error> {
+        crate::assembly::check::assembly(self, options, releases).map_err(|error| self.error(&error))
     }
 
     /// Validates the bytes of [`Assembly::bundled`], and the program in them.

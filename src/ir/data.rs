@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::files::FileAccess;
-use crate::ir::NodeDiagnostic;
+use crate::ir::{Messages, NodeDiagnostic};
 use pte_model::data::Origin;
 use pte_model::data::number::number_word;
 use pte_model::data::number::{self, NumericValue};
@@ -63,7 +63,7 @@ pub struct Finder<'d, 'a> {
     /// Files that were opened.
     pub opened: BTreeSet<PathBuf>,
     /// Errors and warnings so far.
-    pub diagnostics: Vec<NodeDiagnostic>,
+    pub diagnostics: Messages,
 }
 
 /// Blob of a tensor with the dimension order of its source.
@@ -86,7 +86,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             safetensors: HashMap::new(),
             entries: HashMap::new(),
             opened: BTreeSet::new(),
-            diagnostics: Vec::new(),
+            diagnostics: Messages::default(),
         }
     }
 
@@ -385,7 +385,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
         }
         if !diagnostics.is_empty() {
-            self.diagnostics.append(&mut diagnostics);
+            self.diagnostics.extend(diagnostics);
             return None;
         }
         let found: Option<Vec<i32>> = shape.iter().map(|n| i32::try_from(*n).ok()).collect();

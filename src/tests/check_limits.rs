@@ -8,7 +8,7 @@ use pte_analysis::access::Accesses;
 use pte_analysis::operators::MethodOperators;
 use pte_check::RuleId::{self, *};
 use pte_check::semantics::check;
-use pte_check::semantics::limits::{self, Limit};
+use pte_check::semantics::limits::{self, Limit, Work};
 use pte_check::{Findings, Location, Profile};
 use pte_model::data::{Blob, BlobSource};
 use pte_model::format::ScalarType;
@@ -26,7 +26,7 @@ fn exceeded(program: &Program) -> Vec<String> {
 fn texts(program: &Program, rule: RuleId) -> Vec<String> {
     let mut findings = Findings::new(Profile::Strict);
     let locate = |element: &Element| Location::new(None, element.path(program));
-    check(program, &OperatorSet::new(), &BTreeSet::new(), &mut findings, &locate);
+    check(program, &OperatorSet::new(), &BTreeSet::new(), &Work::default(), &mut findings, &locate);
     let found = findings.list.into_iter().filter(|finding| finding.rule.id == rule);
     found.map(|finding| finding.found).collect()
 }
@@ -34,7 +34,7 @@ fn texts(program: &Program, rule: RuleId) -> Vec<String> {
 /// Calls of lists, after which there are `units` accesses; each call accesses its list, the items, the dimension and
 /// the out.
 fn calls_of_lists(units: usize) -> Program {
-    const CALLS: usize = 1024;
+    const CALLS: usize = 1 << 14;
     // There are 4 accesses of the other calls.
     let (items, rest) = ((units - 5) / CALLS - 3, (units - 5) % CALLS);
     let mut program = program(&chain("", ""));

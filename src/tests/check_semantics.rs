@@ -11,6 +11,7 @@ use crate::{AssembleOptions, Model};
 use pte_check::RuleId::{self, *};
 use pte_check::rules::RULES;
 use pte_check::semantics::check;
+use pte_check::semantics::limits::Work;
 use pte_check::{Findings, Location, Profile, RuleSeverity};
 use pte_model::data::Origin;
 use pte_model::format::ScalarType;
@@ -35,7 +36,9 @@ pub(super) fn found(program: &Program) -> Vec<(RuleId, String)> {
     let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
         .unwrap();
-    check(program, &set, &BTreeSet::new(), &mut findings, &|element| Location::new(None, element.path(program)));
+    check(program, &set, &BTreeSet::new(), &Work::default(), &mut findings, &|element| {
+        Location::new(None, element.path(program))
+    });
     findings.list.iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
@@ -869,7 +872,7 @@ fn unusual_programs_are_accepted() {
     for (what, edit) in UNUSUAL {
         let program = edited(&text, *edit);
         let mut findings = Findings::new(Profile::Strict);
-        check(&program, &OperatorSet::new(), &BTreeSet::new(), &mut findings, &|element| {
+        check(&program, &OperatorSet::new(), &BTreeSet::new(), &Work::default(), &mut findings, &|element| {
             Location::new(None, element.path(&program))
         });
         let found = findings.list.iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
@@ -886,7 +889,9 @@ fn nothing_is_known_of_the_kernel_of_a_replaced_operator() {
     let found = |operators: &str| {
         let (mut findings, mut set) = (Findings::new(Profile::Strict), OperatorSet::new());
         set.add(operators).unwrap();
-        check(&program, &set, &BTreeSet::new(), &mut findings, &|element| Location::new(None, element.path(&program)));
+        check(&program, &set, &BTreeSet::new(), &Work::default(), &mut findings, &|element| {
+            Location::new(None, element.path(&program))
+        });
         findings.list.iter().map(|finding| finding.rule.id).collect::<Vec<_>>()
     };
     assert_eq!(found(""), [X_25]);

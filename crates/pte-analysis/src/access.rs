@@ -9,9 +9,13 @@ use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 use pte_operators::kinds::Kinds;
 
-/// Number of accesses that a method may have in any case, because its calls repeat lists. Each takes 24 bytes with its
-/// index.
+/// Number of accesses that a method may have because its calls repeat lists. Each takes 24 bytes with its index. A
+/// small method may have fewer: [`REPEATED_ITEMS`] for each argument, value and item of a list in the file, because a
+/// program may have many of them.
 pub const LEAST_ITEMS: usize = 1 << 20;
+
+/// See [`LEAST_ITEMS`].
+const REPEATED_ITEMS: usize = 16;
 
 /// Number of further accesses for each argument, value and item of a list of values in the file.
 pub const ITEMS_PER_ACCESS: usize = 4;
@@ -78,6 +82,7 @@ impl Accesses {
         let kinds = plan.values().iter().map(kind).collect();
         plan.instructions().for_each(|instruction| (steps, args) = (steps + 1, args + instruction.args().len()));
         let outputs = plan.outputs.as_deref().unwrap_or_default();
+        let of_file = items + args + count;
         let mut collector = Collector {
             plan,
             kinds,
@@ -88,7 +93,7 @@ impl Accesses {
                 list: Vec::with_capacity(args + outputs.len()),
                 by_step: Vec::with_capacity(steps + 2),
                 repeated_outs: vec![false; count],
-                limit: LEAST_ITEMS + ITEMS_PER_ACCESS * (items + args + count),
+                limit: LEAST_ITEMS.min(REPEATED_ITEMS * of_file) + ITEMS_PER_ACCESS * of_file,
                 is_truncated: false,
                 early_reads: Vec::new(),
             },

@@ -182,6 +182,9 @@ pub struct Findings {
     /// Number of findings that are malformed or invalid.
     #[serde(skip)]
     errors: u64,
+    /// By profile, in the order of [`Profile::ALL`]: its findings are the same.
+    #[serde(skip)]
+    same: [bool; Profile::ALL.len()],
 }
 
 impl Findings {
@@ -195,7 +198,7 @@ impl Findings {
     pub(crate) fn keeping(profile: Profile, kept: Option<usize>) -> Findings {
         let kept = kept.unwrap_or(KEPT);
         let counts = RuleCounts { counts: vec![0; rules::RULES.len()], kept };
-        Findings { profile, list: Vec::new(), counts, errors: 0 }
+        Findings { profile, list: Vec::new(), counts, errors: 0, same: [true; Profile::ALL.len()] }
     }
 
     /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the
@@ -215,7 +218,11 @@ impl Findings {
     /// Counts a finding; returns true if it is kept.
     fn count_one(&mut self, id: RuleId) -> bool {
         let (index, rule) = (id as usize, id.rule());
-        if !rule.applies(self.profile) {
+        let applies = rule.applies(self.profile);
+        for (same, profile) in self.same.iter_mut().zip(Profile::ALL) {
+            *same &= rule.applies(profile) == applies;
+        }
+        if !applies {
             return false;
         }
         let RuleCounts { counts, kept } = &mut self.counts;
@@ -247,6 +254,7 @@ impl Findings {
     /// ```
     pub fn append(&mut self, other: Findings) {
         let RuleCounts { mut counts, kept } = self.counts.clone();
+        self.depend_on(&other);
         self.list.extend(other.list.into_iter().filter(|finding| {
             let count = &mut counts[finding.rule.id as usize];
             *count += 1;
@@ -254,6 +262,23 @@ impl Findings {
         }));
         self.errors += other.errors;
         self.counts.counts.iter_mut().zip(other.counts.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// Notes that what was validated depends on the profile as far as other findings do.
+    pub(crate) fn depend_on(&mut self, other: &Findings) {
+        self.same.iter_mut().zip(other.same).for_each(|(same, other)| *same &= other);
+    }
+
+    /// Returns `true` if a validation for another profile has the same findings.
+    pub(crate) fn are_those_of(&self, profile: Profile) -> bool {
+        profile == self.profile || Profile::ALL.iter().zip(self.same).any(|(other, same)| *other == profile && same)
+    }
+
+    /// Inserts findings of another step before those from `at` on.
+    pub(crate) fn insert(&mut self, at: usize, other: Findings) {
+        let after = self.list.split_off(at.min(self.list.len()));
+        self.append(other);
+        self.list.extend(after);
     }
 
     /// Returns the number of findings of a severity, including those that were not kept.

@@ -43,6 +43,7 @@ pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
 pub use pte_operators::OperatorSet;
 pub use releases::{Requirements, Unmet};
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
+pub use semantics::limits::Work;
 
 use RuleId::*;
 use fields::flat_tensor::ExternalKeys;
@@ -101,6 +102,9 @@ pte_model::options! {
         pub runtime: Option<Release>,
         /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
         pub kept: Option<usize>,
+        /// Work that all checks with these options, and with copies of them, may take together, such as those of the
+        /// documents of a file; `None` for work of its own in each check. What is not checked because of it is an error.
+        pub work: Option<Work>,
     }
 }
 
@@ -180,6 +184,12 @@ impl DataFile {
     pub fn check(&self, options: &CheckOptions) -> Findings {
         flat_tensor(&self.head, self.len, options)
     }
+
+    /// Validates the file on its own, for several releases.
+    #[doc(hidden)]
+    pub fn check_for(&self, options: &CheckOptions, releases: &Releases) -> Vec<Findings> {
+        flat_tensor_for(&self.head, self.len, options, releases)
+    }
 }
 
 /// Validates a file of any of the three formats. A file without a known identifier is recognised by its header, then by
@@ -188,14 +198,26 @@ impl DataFile {
 /// # Errors
 /// The file cannot be read, or is a `.safetensors`.
 pub fn file(origin: &Origin, options: &CheckOptions) -> io::Result<Findings> {
+    file_for(origin, options, std::slice::from_ref(&options.runtime)).map(only)
+}
+
+/// Releases that a file is compared with; `None` is the check without one.
+pub type Releases = [Option<Release>];
+
+/// Validates a file like [`file()`], once for several releases, which replace that of the options. Returns the findings
+/// for each.
+///
+/// # Errors
+/// Those of [`file()`].
+pub fn file_for(origin: &Origin, options: &CheckOptions, releases: &Releases) -> io::Result<Vec<Findings>> {
     let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?);
     let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
     let (head, len) = metadata(origin, format)?;
     let data = |offset, size| origin.blob(offset, size, len);
     Ok(match format {
-        Format::Program => program_with(&head, len, &data, options),
-        Format::FlatTensor => flat_tensor(&head, len, options),
-        Format::BundledProgram => bundled_with(&head, &data, options),
+        Format::Program => program_for(&head, len, &data, options, releases),
+        Format::FlatTensor => flat_tensor_for(&head, len, options, releases),
+        Format::BundledProgram => bundled_for(&head, &data, options, releases),
         Format::Safetensors => {
             return Err(io::Error::other(
                 "no runtime loads a .safetensors file; check the .ptd that is emitted from it",
@@ -249,12 +271,56 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
-/// Returns the options with the profile of their release.
-fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
-    match options.runtime.as_ref().map(|release| options.profile.of_release(release)) {
-        Some(profile) if profile != options.profile => Cow::Owned(CheckOptions { profile, ..options.clone() }),
-        Some(_) | None => Cow::Borrowed(options),
+/// What differs between the releases that a file is compared with.
+struct Compared<'r> {
+    releases: &'r Releases,
+    /// Number of the other findings that come before these.
+    at: usize,
+    /// By release; empty if the file is malformed.
+    found: Vec<Findings>,
+}
+
+/// Returns the only item.
+fn only<T>(items: Vec<T>) -> T {
+    items.into_iter().next().expect("there is one release")
+}
+
+/// Validates a file for several releases: once for all whose profiles make no difference.
+fn for_releases(
+    options: &CheckOptions,
+    releases: &Releases,
+    validate: impl Fn(&CheckOptions, &mut Compared<'_>) -> Findings,
+) -> Vec<Findings> {
+    let profiles = releases.iter().map(|release| match release {
+        Some(release) => options.profile.of_release(release),
+        None => options.profile,
+    });
+    let profiles: Vec<Profile> = profiles.collect();
+    let mut results: Vec<Option<Findings>> = vec![None; releases.len()];
+    while let Some(first) = results.iter().position(Option::is_none) {
+        let options = match profiles[first] {
+            profile if profile != options.profile => Cow::Owned(CheckOptions { profile, ..options.clone() }),
+            _ => Cow::Borrowed(options),
+        };
+        let mut compared = Compared { releases, at: 0, found: Vec::new() };
+        let findings = validate(&options, &mut compared);
+        let open = results
+            .iter_mut()
+            .enumerate()
+            .filter(|(index, result)| result.is_none() && findings.are_those_of(profiles[*index]));
+        for (index, result) in open {
+            let mut findings = findings.clone();
+            findings.profile = profiles[index];
+            if let Some(found) = compared.found.get(index) {
+                findings.insert(compared.at, found.clone());
+            }
+            if let Some(release) = &releases[index] {
+                releases::malformed(release, &mut findings);
+            }
+            *result = Some(findings);
+        }
     }
+    results.into_iter().flatten().collect()
 }
 
 impl Profile {
@@ -279,20 +345,24 @@ const LEGACY_FEATURES: &[&str] = &["header.none", "header.24", "constants.inline
 
 /// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
-    let options = &*for_release(options);
-    let mut findings = Findings::keeping(options.profile, options.kept);
-    let external = external(options, &mut findings);
-    let part = ProgramFile { head, len, data, prefix: "", start: 0 };
-    program_at(&part, &mut findings, &external, options);
-    with_answers(findings, options)
+    only(program_for(head, len, data, options, std::slice::from_ref(&options.runtime)))
 }
 
-/// Adds the behaviour of the release of the options for a malformed file.
-fn with_answers(mut findings: Findings, options: &CheckOptions) -> Findings {
-    if let Some(release) = &options.runtime {
-        releases::malformed(release, &mut findings);
-    }
-    findings
+/// Validates a `.pte` like [`program_with`], for several releases.
+pub fn program_for(
+    head: &[u8],
+    len: u64,
+    data: &Ranges<'_>,
+    options: &CheckOptions,
+    releases: &Releases,
+) -> Vec<Findings> {
+    for_releases(options, releases, |options, compared| {
+        let mut findings = Findings::keeping(options.profile, options.kept);
+        let external = external(options, &mut findings);
+        let part = ProgramFile { head, len, data, prefix: "", start: 0 };
+        program_at(&part, &mut findings, &external, options, compared);
+        findings
+    })
 }
 
 /// A program that is a file of its own or is embedded in a `.bpte`.
@@ -315,12 +385,16 @@ fn program_at(
     findings: &mut Findings,
     external: &ExternalKeys,
     options: &CheckOptions,
+    compared: &mut Compared<'_>,
 ) -> bool {
     let ProgramFile { head, len, data, prefix, start } = *part;
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(header) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = metadata_of(head, &header) else { return false };
     let is_large = bytes.len() >= LARGE;
+    let releases = compared.releases;
+    let work = options.work.clone().unwrap_or_default();
+    // Returns the findings before and after those about releases.
     let semantics = || {
         let mut findings = Findings::keeping(options.profile, options.kept);
         // If the other steps have no findings, the reader rejects only tables of a newer schema that share too many
@@ -330,32 +404,39 @@ fn program_at(
             Err(error) => {
                 let at = || Location { offset: Some(start), path: prefix.trim_end_matches('.').to_owned() };
                 findings.add(G_17, || (at(), error.to_string(), "tables with bytes of their own".to_owned()));
-                return findings;
+                let after = findings.empty();
+                return (findings, Vec::new(), after);
             }
         };
         external.set_data(&mut program);
         let locate = path::locator(bytes, prefix, start, &program);
-        let mut others = findings.empty();
+        let empty = findings.empty();
+        let (mut newest, mut found, mut after) = (empty.clone(), Vec::new(), empty.clone());
         let check_others = || {
             let payloads = Payloads::of(&program, len);
-            releases::check(&program, &mut others, &locate);
-            match &options.runtime {
-                Some(release) => {
-                    Requirements::with_payloads(&program, &payloads).compare(release, &mut others, &locate)
+            releases::check(&program, &mut newest, &locate);
+            let is_compared = releases.iter().any(Option::is_some);
+            let requirements = is_compared.then(|| Requirements::with_payloads(&program, &payloads));
+            let compare = |release: &Option<Release>| {
+                let mut findings = empty.clone();
+                match (release, &requirements) {
+                    (Some(release), Some(requirements)) => requirements.compare(release, &mut findings, &locate),
+                    (None, _) | (_, None) => releases::check_calls(&program, &mut findings, &locate),
                 }
-                None => releases::check_calls(&program, &mut others, &locate),
-            }
-            payloads::check(&program, &payloads, len, external, &mut others, &locate);
+                findings
+            };
+            found.extend(releases.iter().map(compare));
+            payloads::check(&program, &payloads, len, external, &mut after, &locate);
         };
         workers::both(is_large, check_others, || {
-            semantics::check(&program, &options.operators, &options.reported, &mut findings, &locate);
+            semantics::check(&program, &options.operators, &options.reported, &work, &mut findings, &locate);
         });
-        findings.append(others);
+        findings.append(newest);
         if options.data {
             let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
-            data::check(&program, all, &mut findings, &locate);
+            data::check(&program, all, &mut after, &locate);
         }
-        findings
+        (findings, found, after)
     };
     thread::scope(|scope| {
         // A second thread reads a large program and checks its semantics while its structure and its fields are still
@@ -368,7 +449,10 @@ fn program_at(
         }
         fields::program::check(bytes, &header, external, &mut report);
         if !report.findings.has_errors() {
-            findings.append(concurrent.map_or_else(semantics, workers::join));
+            let (before, found, after) = concurrent.map_or_else(semantics, workers::join);
+            findings.append(before);
+            (compared.at, compared.found) = (findings.list.len(), found);
+            findings.append(after);
         }
         true
     })
@@ -384,10 +468,14 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 
 /// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
 pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
-    with_answers(weights(head, len, options), options)
+    only(flat_tensor_for(head, len, options, std::slice::from_ref(&options.runtime)))
 }
 
-fn weights(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
+fn flat_tensor_for(head: &[u8], len: u64, options: &CheckOptions, releases: &Releases) -> Vec<Findings> {
+    for_releases(options, releases, |options, compared| weights(head, len, options, compared))
+}
+
+fn weights(head: &[u8], len: u64, options: &CheckOptions, compared: &mut Compared<'_>) -> Findings {
     let mut findings = Findings::keeping(options.profile, options.kept);
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
@@ -400,16 +488,20 @@ fn weights(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     verify(bytes, &flat_tensor::FLAT_TENSOR, header.range.clone(), &mut report);
     if findings.count(RuleSeverity::Malformed) == 0 {
         fields::flat_tensor::check(bytes, &header, &mut Reporter::new(&mut findings, bytes, "", 0));
-        if let Some(release) = &options.runtime {
-            releases::weights(release, &mut findings);
-        }
+        compared.at = findings.list.len();
+        compared.found.extend(compared.releases.iter().map(|release| {
+            let mut found = findings.empty();
+            release.iter().for_each(|release| releases::weights(release, &mut found));
+            found
+        }));
     }
     findings
 }
 
 /// Validates a `.bpte` and its program.
 pub fn bundled_program(bytes: &[u8], options: &CheckOptions) -> Findings {
-    bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
+    let data = |offset, len| range_of(bytes, offset, len).map(Blob::bytes);
+    only(bundled_for(bytes, &data, options, std::slice::from_ref(&options.runtime)))
 }
 
 /// Returns a range of bytes; `None` if it exceeds them.
@@ -417,25 +509,28 @@ pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
 }
 
-fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
-    let options = &*for_release(options);
+fn bundled_for(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions, releases: &Releases) -> Vec<Findings> {
+    for_releases(options, releases, |options, compared| bundled_with(bytes, data, options, compared))
+}
+
+fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions, compared: &mut Compared<'_>) -> Findings {
     let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
     let Some(header) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
     verify(bytes, &bundled_program::BUNDLED_PROGRAM, header.range, &mut report);
     if findings.count(RuleSeverity::Malformed) > 0 {
-        return with_answers(findings, options);
+        return findings;
     }
     let inner = fields::bundled::check_program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
     let inner = inner.and_then(|(start, len)| {
         let program = bytes.get(start..start + len)?;
         let data = |offset: u64, len: u64| data(offset.checked_add(start as u64)?, len);
         let part = ProgramFile { head: program, len: len as u64, data: &data, prefix: "program.", start: start as u64 };
-        program_at(&part, &mut findings, &external, options).then_some(program)
+        program_at(&part, &mut findings, &external, options, compared).then_some(program)
     });
     fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
-    with_answers(findings, options)
+    findings
 }
 
 /// Indexes the keys of the given `.ptd` files. For each file with errors, the first error is reported.
@@ -443,6 +538,7 @@ fn external(options: &CheckOptions, findings: &mut Findings) -> ExternalKeys {
     let mut external = ExternalKeys::default();
     for file in &options.with {
         let invalid = file.check(&CheckOptions { profile: options.profile, ..CheckOptions::default() });
+        findings.depend_on(&invalid);
         if invalid.has_errors() {
             findings.add(G_30, || {
                 let first = invalid.list.iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);

@@ -24,6 +24,9 @@ pub struct Expansion<'t> {
 /// Maximum length in bytes of a name and its default.
 const WINDOW: usize = 4096;
 
+/// Number of errors after which the rest is not expanded.
+const MAX_ERRORS: usize = 1000;
+
 /// Maximum length in bytes of an expanded source.
 const MAX_FILLED: usize = 256 << 20;
 
@@ -35,7 +38,7 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
     let mut used = BTreeSet::new();
     let (mut out, mut errors, mut quoted_numbers) = (String::new(), Vec::new(), Vec::new());
     let mut rest = 0;
-    while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED) {
+    while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED && errors.len() < MAX_ERRORS) {
         let start = rest + found;
         out.push_str(&text[rest..start]);
         let inside = &text[start + 2..];

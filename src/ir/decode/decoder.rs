@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Word};
 use crate::ir::shape::{KeySpec, Shape};
 use crate::ir::synonyms;
+use crate::ir::{Messages, NodeDiagnostic};
 use pte_model::diagnostics::{Code, clipped};
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
@@ -34,7 +34,7 @@ pub(super) const MERGED: &[(&str, &str)] = &[
 ];
 
 pub(super) struct Decoder {
-    pub(super) diagnostics: Vec<NodeDiagnostic>,
+    pub(super) diagnostics: Messages,
     /// Strings of numbers that are in quotes.
     pub(super) strings: HashMap<NodeId, String>,
     /// Paths by their names under `files`.

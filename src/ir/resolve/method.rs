@@ -9,11 +9,11 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
-use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{
     Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, ParsedTensor, Word,
 };
+use crate::ir::{Messages, NodeDiagnostic};
 use pte_analysis::operators::{OperatorLookup, ResolvedOperator};
 use pte_model::diagnostics::{Code, clipped, first_names};
 use pte_model::program::instruction::FieldRole;
@@ -67,7 +67,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// A call has invalid outs, an input is unknown, or an instruction is of a newer schema, so that a value without
     /// content may be the one that was meant, or be written by it.
     pub(super) wrong_outs: bool,
-    pub(super) diagnostics: Vec<NodeDiagnostic>,
+    pub(super) diagnostics: Messages,
     /// Indices of the values in ascending order, if they leave gaps.
     pub(super) numbers: Vec<u32>,
     /// Warning about these gaps.
@@ -131,7 +131,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             undeclared: HashSet::new(),
             has_unknown: false,
             wrong_outs: false,
-            diagnostics: Vec::new(),
+            diagnostics: Messages::default(),
             numbers: Vec::new(),
             gap: None,
             graph_arguments: Vec::new(),

@@ -46,7 +46,7 @@ pub(super) fn resolve<'d, 'a>(
     let known = MethodValues { plan, names, has_errors };
     let mut cases = Vec::new();
     for (index, test) in method.tests.iter().enumerate() {
-        let before = finder.diagnostics.len();
+        let before = finder.diagnostics.mark();
         match known.case(test, finder) {
             Some(case) => cases.push(case),
             None => {

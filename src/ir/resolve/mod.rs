@@ -28,7 +28,7 @@ use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
-use crate::ir::NodeDiagnostic;
+use crate::ir::{Messages, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::overrides::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 use pte_analysis::operators::OperatorLookup;
@@ -88,7 +88,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     };
     let (mut all_tests, mut invalid_tests) = (Vec::new(), Vec::new());
     let mut reported_operators = HashSet::new();
-    let (mut diagnostics, mut gaps) = (Vec::new(), Vec::new());
+    let (mut diagnostics, mut gaps) = (Messages::default(), Vec::new());
     if let Some(methods) = &document.methods {
         let mut lookup = OperatorLookup::default();
         let mut plans = Vec::with_capacity(methods.len());
@@ -98,7 +98,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
             let plan = resolver.run();
             let has_errors = resolver.diagnostics.iter().any(NodeDiagnostic::is_error);
             reported_operators = resolver.reported_operators;
-            diagnostics.append(&mut resolver.diagnostics);
+            diagnostics.append(resolver.diagnostics);
             gaps.extend(resolver.gap.take());
             let origin = resolver.origins;
             let tests =
@@ -118,7 +118,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     }
     let overrides = overrides(&document.raw, &mut origins, &mut finder);
     if invalid_tests.is_empty()
-        && diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning)
+        && diagnostics.iter().chain(finder.diagnostics.iter()).all(|d| d.severity == Severity::Warning)
     {
         finder.warn_unused();
     }
@@ -126,12 +126,11 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         let at = document.named_data.as_ref().map(|entries| entries.id).unwrap_or_default();
         diagnostics.push(Code::EmptyDocument.error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
-    diagnostics.append(&mut finder.diagnostics);
+    diagnostics.append(finder.diagnostics);
     if diagnostics.iter().any(NodeDiagnostic::is_error) {
         diagnostics.extend(invalid_tests.into_iter().flat_map(|test| test.diagnostics));
-        // In source order, independent of the stage that reported them.
-        diagnostics.sort_by_key(|d| d.at);
-        return Err(diagnostics);
+        diagnostics.sort();
+        return Err(diagnostics.into_list());
     }
     Ok(ResolvedProgram {
         program,
@@ -142,7 +141,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         overrides,
         origins,
         has_methods: document.methods.is_some(),
-        diagnostics,
+        diagnostics: diagnostics.into_list(),
         gaps,
         reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
         files: finder.opened,

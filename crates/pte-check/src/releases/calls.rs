@@ -2,6 +2,8 @@
 //! (`V-4`, `V-5`). A condition of a call and its operator are a feature of the tables, `CONDITION/OPERATOR`;
 //! `lab/releases/calls.py` has a call for each, by the same words.
 
+use std::collections::HashMap;
+
 use super::report::{Report, expected};
 use crate::RuleId::*;
 use pte_model::diagnostics::clipped;
@@ -66,17 +68,23 @@ conditions! {
 /// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is
 /// reported.
 pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
+    // By name, because methods repeat operators.
+    let mut of_names: HashMap<&'static str, Conditions<'_>> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
-        // By operator: conditions that the release does not meet, which become `None` once they are reported.
-        let mut conditions: Vec<Conditions<'_>> =
-            plan.operators.iter().flatten().map(|o| of(o.full_name(), release)).collect();
+        // By operator: conditions that the release does not meet, which are removed once they are reported.
+        let operators = plan.operators.iter().flatten().map(|operator| {
+            let known = pte_operators::find(&operator.full_name()?)?;
+            Some(of_names.entry(known.name).or_insert_with(|| of(known, release)).clone())
+        });
+        let mut conditions: Vec<Conditions<'_>> = operators.map(Option::unwrap_or_default).collect();
         if conditions.iter().all(|conditions| conditions.found.is_empty()) {
             continue;
         }
         for (chain, index, instruction) in plan.instructions_by_chain() {
             let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
-            let Some(Conditions { name, found }) = operator.item_mut(&mut conditions) else { continue };
-            let Some(operator) = pte_operators::find(name) else { continue };
+            let Some(Conditions { operator, found }) = operator.item_mut(&mut conditions) else { continue };
+            let Some(operator) = *operator else { continue };
+            let name = operator.name;
             let call = Call { plan, operator, args: instruction.args() };
             found.retain(|(condition, key, answer)| {
                 if !(condition.has)(&call) {
@@ -96,21 +104,21 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     }
 }
 
-/// The conditions under which a release does not execute an operator.
+/// The conditions under which a release does not execute an operator; none for an unknown one.
+#[derive(Clone, Default)]
 struct Conditions<'r> {
-    name: String,
+    operator: Option<&'static Operator>,
     /// With their keys in the tables.
     found: Vec<(&'static Condition, String, &'r Answer)>,
 }
 
-fn of(name: Option<String>, release: &Release) -> Conditions<'_> {
-    let name = name.unwrap_or_default();
+fn of<'r>(operator: &'static Operator, release: &'r Release) -> Conditions<'r> {
     let found = CONDITIONS.iter().filter_map(|condition| {
-        let key = format!("{}/{name}", condition.word);
+        let key = format!("{}/{}", condition.word, operator.name);
         let answer = release.feature(&key)?;
         Some((condition, key, answer))
     });
-    Conditions { found: found.collect(), name }
+    Conditions { operator: Some(operator), found: found.collect() }
 }
 
 /// A call of an operator of the tables.

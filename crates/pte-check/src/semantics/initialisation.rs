@@ -5,6 +5,7 @@
 //! and writes it later for the next execution.
 
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
@@ -12,36 +13,40 @@ use super::control::ControlFlow;
 use super::method::MethodAnalysis;
 use crate::RuleId::{self, *};
 use pte_analysis::access::Access;
-use pte_analysis::operators::AccessKind;
+use pte_analysis::method::Method;
+use pte_analysis::operators::{AccessKind, MethodOperators};
 use pte_model::diagnostics::counted;
 use pte_model::program::element::Part;
 use pte_model::program::pools::{PoolContent, PoolRange};
+use pte_model::program::{ExecutionPlan, Program};
+use pte_operators::OperatorSet;
 use pte_operators::kinds::Kinds;
 
 /// Pools and offsets of the tensors that a method of the program writes, sorted. State may be there. They are computed
-/// on first use.
-pub struct StateStarts<'m, 'p> {
-    methods: &'m [MethodAnalysis<'p>],
+/// on first use, without what else is known about the methods.
+pub struct StateStarts<'p> {
+    program: &'p Program,
+    set: &'p OperatorSet,
     starts: OnceLock<Vec<(u32, u64)>>,
 }
 
-impl<'m, 'p> StateStarts<'m, 'p> {
-    pub fn new(methods: &'m [MethodAnalysis<'p>]) -> StateStarts<'m, 'p> {
-        StateStarts { methods, starts: OnceLock::new() }
+impl<'p> StateStarts<'p> {
+    pub fn new(program: &'p Program, set: &'p OperatorSet) -> StateStarts<'p> {
+        StateStarts { program, set, starts: OnceLock::new() }
     }
 
     fn has(&self, range: &PoolRange) -> bool {
         let starts = self.starts.get_or_init(|| {
-            let of = |method: &'m MethodAnalysis<'p>| {
+            let of = |plan: &'p ExecutionPlan| {
+                let method = Method::with_operators(plan, MethodOperators::new(plan, self.set));
                 // A move or a view writes no bytes.
                 let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
-                let written = method.accesses().list.iter().filter(is_write);
-                written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
+                let written = method.accesses().list.iter().filter(is_write).map(|access| access.value as usize);
+                let ranges = written.filter_map(|value| PoolRange::of(method.values().get(value)?));
+                ranges.map(|range| (range.pool, range.start)).collect::<BTreeSet<_>>()
             };
-            let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
-            starts.sort_unstable();
-            starts.dedup();
-            starts
+            let starts: BTreeSet<(u32, u64)> = self.program.plans().iter().flat_map(of).collect();
+            starts.into_iter().collect()
         });
         starts.binary_search(&(range.pool, range.start)).is_ok()
     }
@@ -69,7 +74,7 @@ fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
 pub fn check(
     method: &MethodAnalysis<'_>,
     flow: &ControlFlow,
-    states: &StateStarts<'_, '_>,
+    states: &StateStarts<'_>,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {

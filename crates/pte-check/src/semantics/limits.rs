@@ -1,19 +1,23 @@
-//! Limits of the work on a method (`X-18`).
+//! Limits of the work on a program (`X-18`).
 //!
 //! The checks take time and memory in proportion to the file, except where a few instructions stand for a product: a
-//! list that many calls take, loops in loops, views of views. Such work has a limit, which is in proportion to the
-//! method, and much larger than any program of an exporter needs. What exceeds it is not checked, and that is an error.
+//! list that many calls take, loops in loops, views of views. Such work has a limit, which is much larger than any
+//! program of an exporter needs: a share of each method, in proportion to it, and a common part that all methods of a
+//! program have together ([`Work`]). What exceeds it is not checked, and that is an error.
 
-/// A limit of the work on a method.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A limit of the work on a program.
 #[derive(Debug)]
 pub struct Limit {
     /// Noun for the counted unit, in the singular.
     pub unit: &'static str,
     /// Causes that can reach the limit.
     pub reached_by: &'static str,
-    /// Units that every method may take.
+    /// Units that the methods of a program may take together.
     pub least: usize,
-    /// Further units for each access of an instruction to a value.
+    /// Further units of a method, for each access of an instruction to a value.
     pub per_access: usize,
 }
 
@@ -99,8 +103,8 @@ pub static COMPUTED: Limit = Limit {
 pub static CONSTANTS: Limit = Limit {
     unit: "constant byte",
     reached_by: "large constants as indices, zero points, repetitions or conditions, or from which calls compute them",
-    least: 1 << 28,
-    per_access: 0,
+    least: 1 << 26,
+    per_access: 64,
 };
 
 /// All limits.
@@ -114,17 +118,50 @@ impl Limit {
     }
 }
 
-/// The rest of a limit.
+/// The common parts of the limits, which several methods take from, and several programs of one file.
+#[derive(Debug, Clone)]
+pub struct Work(Vec<Arc<AtomicUsize>>);
+
+impl Default for Work {
+    fn default() -> Work {
+        Work(LIMITS.iter().map(|limit| Arc::new(AtomicUsize::new(limit.least))).collect())
+    }
+}
+
+impl Work {
+    /// Returns a copy that later work on the original does not change. The checks of a method begin with the same rest,
+    /// so that the findings do not depend on their order.
+    pub fn now(&self) -> Vec<usize> {
+        self.0.iter().map(|left| left.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Returns the units that a method may take: its own, and the common ones that were left when it began.
+    pub fn budget(&self, limit: &'static Limit, now: &[usize], accesses: usize) -> Budget {
+        let index = LIMITS.iter().position(|other| std::ptr::eq(*other, limit));
+        let common = index.and_then(|index| now.get(index)).copied().unwrap_or(limit.least);
+        let all = common.saturating_add(limit.per_access.saturating_mul(accesses));
+        Budget { left: Some(all), common, shared: index.and_then(|index| self.0.get(index).cloned()) }
+    }
+}
+
+/// The rest of a limit. What it takes beyond the share of its method is missing in [`Work`] when it is dropped.
+#[derive(Debug)]
 pub struct Budget {
     left: Option<usize>,
+    /// Common units at the beginning.
+    common: usize,
+    shared: Option<Arc<AtomicUsize>>,
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        let taken = self.common.saturating_sub(self.left());
+        let _ = shared.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(taken)));
+    }
 }
 
 impl Budget {
-    /// Returns the units that a method with this number of accesses may take.
-    pub fn new(limit: &Limit, accesses: usize) -> Budget {
-        Budget { left: Some(limit.of(accesses)) }
-    }
-
     /// Takes a number of units; `None` if the limit is exceeded, now or earlier.
     pub fn spend(&mut self, units: usize) -> Option<()> {
         self.left = self.left?.checked_sub(units);
@@ -152,11 +189,27 @@ mod tests {
             let most = limit.of(10);
             assert_eq!(most, limit.least + 10 * limit.per_access);
             for (units, is_exceeded) in [(most - 1, false), (most, false), (most + 1, true)] {
-                let mut budget = Budget::new(limit, 10);
+                let work = Work::default();
+                let mut budget = work.budget(limit, &work.now(), 10);
                 assert_eq!(budget.spend(units).is_none(), is_exceeded, "{}", limit.unit);
                 assert_eq!(budget.is_exceeded(), is_exceeded, "{}", limit.unit);
                 assert_eq!(budget.spend(0).is_none(), is_exceeded, "{}", limit.unit);
             }
+        }
+    }
+
+    #[test]
+    fn methods_have_their_own_share_and_a_common_part() {
+        for limit in LIMITS {
+            let work = Work::default();
+            let own = 10 * limit.per_access;
+            for (units, left) in [(own, limit.least), (own + 7, limit.least - 7), (own + limit.least, 0)] {
+                work.budget(limit, &work.now(), 10).spend(units);
+                let index = LIMITS.iter().position(|other| other.unit == limit.unit).unwrap();
+                assert_eq!(work.now()[index], left, "{}", limit.unit);
+            }
+            assert!(work.budget(limit, &work.now(), 10).spend(own).is_some());
+            assert!(work.budget(limit, &work.now(), 10).spend(own + 1).is_none());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::super::finding::{Findings, Locator};
-use super::limits::{self, Budget, Limit};
+use super::limits::{self, Budget, Limit, Work};
 use crate::RuleId::X_18;
 
 use pte_analysis::access::Access;
@@ -84,6 +84,9 @@ pub struct MethodAnalysis<'p> {
     pub is_input: Vec<bool>,
     /// Bytes of constants that may still be read.
     pub constant_bytes: Mutex<Budget>,
+    work: Work,
+    /// What was left of the common work when the checks of the method began.
+    left: Vec<usize>,
 }
 
 impl<'p> Deref for MethodAnalysis<'p> {
@@ -96,11 +99,11 @@ impl<'p> Deref for MethodAnalysis<'p> {
 
 impl<'p> MethodAnalysis<'p> {
     /// Returns the work of a kind that the method may take.
-    pub fn budget(&self, limit: &Limit) -> Budget {
-        Budget::new(limit, self.accesses().list.len())
+    pub fn budget(&self, limit: &'static Limit) -> Budget {
+        self.work.budget(limit, &self.left, self.accesses().list.len())
     }
 
-    /// Returns the number of units of work that the method may take.
+    /// Returns the number of units of work that the method may take, if no other method takes common ones.
     pub fn limit(&self, limit: &Limit) -> usize {
         limit.of(self.accesses().list.len())
     }
@@ -134,8 +137,9 @@ impl<'p> MethodAnalysis<'p> {
         blob.read_at(0, len?).ok()
     }
 
-    /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
-    pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<MethodAnalysis<'p>> {
+    /// Collects the accesses of a method, whose checks take from `work`. `None` if it has more than 2^32 instructions or
+    /// values.
+    pub fn new(program: &'p Program, index: usize, set: &OperatorSet, work: &Work) -> Option<MethodAnalysis<'p>> {
         let plan = program.plans().get(index)?;
         let values = plan.values();
         let count = plan.instructions().count();
@@ -149,7 +153,8 @@ impl<'p> MethodAnalysis<'p> {
             (kinds, ranges, values.iter().map(facts).collect())
         };
         let method = Method::with_operators(plan, MethodOperators::new(plan, set));
-        let ((stated, ranges, facts), _) = workers::both(is_large, lists, || method.accesses());
+        let ((stated, ranges, facts), accesses) = workers::both(is_large, lists, || method.accesses().list.len());
+        let left = work.now();
         let mut analysis = MethodAnalysis {
             program,
             index,
@@ -162,7 +167,9 @@ impl<'p> MethodAnalysis<'p> {
             ranges,
             facts,
             is_input: plan.is_input(),
-            constant_bytes: Mutex::new(Budget::new(&limits::CONSTANTS, 0)),
+            constant_bytes: Mutex::new(work.budget(&limits::CONSTANTS, &left, accesses)),
+            work: work.clone(),
+            left,
             method,
         };
         (_, analysis.kinds) = workers::both(is_large, || _ = analysis.by_value(), || analysis.propagated_kinds());

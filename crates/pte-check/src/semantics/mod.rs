@@ -28,6 +28,7 @@ use super::finding::{Findings, Locator};
 use super::operators;
 use control::ControlFlow;
 use initialisation::StateStarts;
+use limits::Work;
 use method::MethodAnalysis;
 use pte_model::data::workers;
 use pte_model::program::Program;
@@ -38,7 +39,7 @@ use pte_operators::OperatorSet;
 struct Subject<'s, 'p> {
     method: &'s MethodAnalysis<'p>,
     flow: &'s ControlFlow,
-    states: &'s StateStarts<'s, 'p>,
+    states: &'s StateStarts<'p>,
 }
 
 type Check = fn(Subject<'_, '_>, &mut Findings, &Locator<'_>);
@@ -58,20 +59,21 @@ const CHECKS: &[(u8, Check)] = &[
     (2, |s, findings, locate| unused::check(s.method, findings, locate)),
 ];
 
-/// Checks the calls and the semantics of a program. `reported` has the unknown operators that other messages name;
-/// `locate` returns the location of an element in the file.
+/// Checks the calls and the semantics of a program, method by method: what was analysed of one is dropped before the
+/// next. `reported` has the unknown operators that other messages name; `locate` returns the location of an element in
+/// the file.
 pub fn check(
     program: &Program,
     set: &OperatorSet,
     reported: &BTreeSet<String>,
+    work: &Work,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let methods: Vec<MethodAnalysis<'_>> =
-        (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set)).collect();
-    let states = &StateStarts::new(&methods);
+    let states = &StateStarts::new(program, set);
     let mut unknown = reported.clone();
-    for method in &methods {
+    for method in (0..program.plans().len()).filter_map(|index| MethodAnalysis::new(program, index, set, work)) {
+        let method = &method;
         operators::report_unregistered(method, &mut unknown, findings, locate);
         let subject = Subject { method, flow: &ControlFlow::new(method), states };
         let mut checks: Vec<usize> = (0..CHECKS.len()).collect();
