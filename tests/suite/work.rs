@@ -1,6 +1,7 @@
 //! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same
-//! list or payload, or many tensors to the same or overlapping data. Each command must end within 2 s of CPU time and
-//! 200 MB of memory; `diff`, which reads two files, within 400 MB.
+//! list or payload, or many tensors to the same or overlapping data; many methods with loops, or with calls whose
+//! results are evaluated; many moves; YAML with many documents or errors. Each command must end within 2 s of CPU time
+//! and 200 MB of memory; `diff`, which reads two files, within 400 MB.
 //!
 //! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to
 //! eight times as long. Memory is limited as address space, with one arena of malloc, in addition to the size of the
@@ -34,6 +35,8 @@ const COMMANDS: &[&str] = &[
     "dump m.pte --data hash",
     "check m.pte",
     "check m.pte --format json",
+    "check m.pte --runtime all",
+    "m.pte -o older.pte --for-runtime 0.7",
     "inspect m.pte",
     "memory m.pte --json",
     "kernels m.pte",
@@ -58,6 +61,20 @@ const COMMANDS: &[&str] = &[
     "manifest m.pte",
 ];
 
+/// Commands with YAML, `m.yaml`.
+const YAML_COMMANDS: &[&str] = &[
+    "check m.yaml",
+    "check m.yaml --format json",
+    "check m.yaml --format sarif",
+    "check m.yaml --runtime all",
+    "m.yaml -o folder/",
+    "m.yaml -o folder/ --force --for-runtime 0.7",
+    "inspect m.yaml",
+    "memory m.yaml --json",
+    "size m.yaml",
+    "kernels m.yaml",
+];
+
 /// Program that is merged with `m.pte`.
 const OTHER: &str = "methods: {other: {inputs: [x], outputs: [x], values: {x: {tensor: float32, sizes: [1]}}}}";
 
@@ -75,10 +92,37 @@ fn limited(folder: &Folder, command: &str) -> Output {
     shell.output().unwrap()
 }
 
+/// A file of a test.
+enum File {
+    /// A program, `m.pte`.
+    Program(Vec<u8>),
+    /// YAML, `m.yaml`.
+    Yaml(String),
+}
+
+impl File {
+    fn len(&self) -> usize {
+        match self {
+            File::Program(bytes) => bytes.len(),
+            File::Yaml(text) => text.len(),
+        }
+    }
+
+    fn commands(&self) -> &'static [&'static str] {
+        match self {
+            File::Program(_) => COMMANDS,
+            File::Yaml(_) => YAML_COMMANDS,
+        }
+    }
+}
+
 /// Returns the commands that exceed the limits for a file.
-fn exceeding(name: &str, file: &[u8], commands: &[&str]) -> Vec<String> {
+fn exceeding(name: &str, file: &File, commands: &[&str]) -> Vec<String> {
     let folder = Folder::new(&[]);
-    folder.write("m.pte", file);
+    match file {
+        File::Program(bytes) => folder.write("m.pte", bytes),
+        File::Yaml(text) => folder.write("m.yaml", text),
+    }
     folder.write("other.pte", assembled(OTHER));
     let fails = |command: &&&str| {
         let Output { status, stderr, .. } = limited(&folder, command);
@@ -141,6 +185,80 @@ fn constants(tensors: usize, bytes: usize, step: usize) -> String {
     format!("{out}raw:\n  set:\n{set}")
 }
 
+/// Program of methods with a loop that takes `rounds` rounds, of which each changes `counters` numbers.
+fn loops(methods: usize, counters: usize, rounds: i64) -> String {
+    let mut out = "methods:\n".to_owned();
+    for method in 0..methods {
+        let _ = writeln!(out, "  m{method}:\n    values:\n      c: {{bool: false}}");
+        (0..counters).for_each(|counter| _ = writeln!(out, "      i{counter}: {{int: 0}}"));
+        out += "    outputs: [i0]\n    instructions:\n      - {move: {from: {int: 1}, to: i0}}\n";
+        for counter in 0..counters {
+            let label = if counter == 0 { "label: top, " } else { "" };
+            let by = if counter == 0 { "{int: 1}".to_owned() } else { format!("i{}", counter - 1) };
+            let _ = writeln!(
+                out,
+                "      - {{{label}kernel: 'executorch_prim::add.Scalar', args: [i{counter}, {by}, i{counter}]}}"
+            );
+        }
+        let _ = writeln!(
+            out,
+            "      - {{kernel: 'executorch_prim::ge.Scalar', args: [i0, {{int: {rounds}}}, c]}}\n      - \
+             {{jump_false: {{cond: c, to: top}}}}"
+        );
+    }
+    out
+}
+
+/// Program of methods that compute indices of an embedding from constants, in `calls` calls with results of `elements`
+/// elements.
+fn evaluations(methods: usize, operator: &str, calls: usize, elements: usize) -> String {
+    let mut out = "methods:\n".to_owned();
+    for method in 0..methods {
+        let _ = writeln!(
+            out,
+            "  m{method}:\n    values:\n      w: {{tensor: uint8, sizes: [4, 8], data: {{fill: 1}}}}\n      s: {{tensor: \
+             float32, sizes: [4], data: [1, 1, 1, 1]}}\n    outputs: [y]\n    instructions:\n      - {{kernel: \
+             aten::arange.start_out, args: [0, {elements}], out: i0}}"
+        );
+        for call in 0..calls {
+            let other = if operator == "aten::add.out" { format!(", i{call}") } else { String::new() };
+            let _ = writeln!(out, "      - {{kernel: {operator}, args: [i{call}{other}], out: i{}}}", call + 1);
+        }
+        let _ = writeln!(
+            out,
+            "      - {{kernel: quantized_decomposed::embedding_byte.out, args: [w, s, null, 0, 255, i{calls}], out: y}}"
+        );
+    }
+    out
+}
+
+/// Program of methods that move tensors to others; a second call of each tensor writes it again.
+fn moves(random: &mut Random, methods: usize, tensors: usize, moves: usize, is_rewritten: bool) -> String {
+    let mut out = "methods:\n".to_owned();
+    for method in 0..methods {
+        let _ = writeln!(
+            out,
+            "  m{method}:\n    values: {{x: {{tensor: float32, sizes: [2]}}}}\n    inputs: [x]\n    outputs: [y]\n    \
+             instructions:"
+        );
+        let calls = |out: &mut String| {
+            for tensor in 0..tensors {
+                let _ = writeln!(out, "      - {{kernel: aten::relu.out, args: [x], out: r{tensor}}}");
+            }
+        };
+        calls(&mut out);
+        for _ in 0..moves {
+            let (from, to) = (random.below(tensors), random.below(tensors));
+            let _ = writeln!(out, "      - {{move: {{from: r{from}, to: r{to}}}}}");
+        }
+        if is_rewritten {
+            calls(&mut out);
+        }
+        out += "      - {kernel: aten::relu.out, args: [r0], out: y}\n";
+    }
+    out
+}
+
 /// Payload of XNNPACK with a graph of `nodes` operations.
 fn graph(nodes: usize) -> Vec<u8> {
     let nodes: Vec<String> = (0..nodes)
@@ -172,10 +290,46 @@ fn assembled_in(folder: &Path, yaml: &str) -> Vec<u8> {
     assembly.program_file().unwrap().to_vec().unwrap()
 }
 
+/// YAML with many documents or errors, with its description.
+fn random_yaml(random: &mut Random) -> (String, String) {
+    let (what, part) = random.pick(&[
+        (
+            "documents of a method",
+            "methods: {f: {inputs: [x], outputs: [x], values: {x: {tensor: float32, sizes: [1]}}}}\n---\n",
+        ),
+        ("documents of a loop", LOOP),
+        ("documents without methods", "a: 1\n---\n"),
+        ("empty documents", "---\n"),
+        ("unknown values", "z,"),
+        ("unknown keys", "k: 1,"),
+        ("wrong kinds", "{},"),
+        ("undefined variables", "${A},"),
+        ("unknown operators", "{kernel: 'a::b', args: []},"),
+        ("tests with unknown values", "{inputs: [z]},"),
+    ]);
+    let count = 1 + random.below((SIZE - 100) / part.len());
+    let all = part.repeat(count);
+    let text = match what {
+        "unknown values" | "undefined variables" => format!("methods: {{f: {{outputs: [{all}]}}}}"),
+        "unknown keys" => format!("methods: {{f: {{{all}}}}}"),
+        "wrong kinds" => format!("methods: {{f: {{inputs: [{all}]}}}}"),
+        "unknown operators" => format!("methods: {{f: {{instructions: [{all}]}}}}"),
+        "tests with unknown values" => format!("methods: {{f: {{outputs: [1], tests: [{all}]}}}}"),
+        _ => all,
+    };
+    (format!("{count} {what}"), text)
+}
+
+/// A document with a loop from literals.
+const LOOP: &str = "methods: {f: {values: {i: {int: 0}, c: {bool: false}}, outputs: [i], instructions: [{move: {from: \
+                    {int: 1}, to: i}}, {label: top, kernel: 'executorch_prim::add.Scalar', args: [i, {int: 1}, i]}, \
+                    {kernel: 'executorch_prim::ge.Scalar', args: [i, {int: 1000000}, c]}, {jump_false: {cond: c, to: \
+                    top}}]}}\n---\n";
+
 /// A random file, with its description.
-fn random_file(random: &mut Random) -> (String, Vec<u8>) {
+fn random_file(random: &mut Random) -> (String, File) {
     let name;
-    let yaml = match random.below(4) {
+    let yaml = match random.below(10) {
         0 | 1 => {
             let (operator, kind) = random.pick(&[
                 ("aten::cat.out", "tensor_list"),
@@ -198,6 +352,30 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
             name = format!("{tensors} constants in the same {bytes} bytes, each {step} after the previous one");
             constants(tensors, bytes, step)
         }
+        3 => {
+            let (counters, rounds) = (1 + random.below(30), random.pick(&[100, 10_000, 1_000_000_000]));
+            let methods = 1 + random.below(SIZE / (700 + 170 * counters));
+            name = format!("{methods} methods with a loop of {rounds} rounds that changes {counters} numbers");
+            loops(methods, counters, rounds)
+        }
+        4 => {
+            let operator = random.pick(&["aten::add.out", "aten::neg.out", "aten::abs.out", "aten::clone.out"]);
+            let (calls, elements) = (1 + random.below(200), 1 + random.below(2_000_000));
+            let methods = 1 + random.below(SIZE / (1500 + 150 * calls));
+            name = format!("{methods} methods with {calls} calls of {operator} on {elements} elements");
+            evaluations(methods, operator, calls, elements)
+        }
+        5 => {
+            let (methods, tensors) = (1 + random.below(4), 1 + random.below(3000));
+            let (count, is_rewritten) = (1 + random.below(8000 / methods), random.below(2) == 0);
+            let tensors = tensors / methods + 1;
+            name = format!("{methods} methods with {count} moves among {tensors} tensors, rewritten: {is_rewritten}");
+            moves(random, methods, tensors, count, is_rewritten)
+        }
+        6..=8 => {
+            let (name, text) = random_yaml(random);
+            return (name, File::Yaml(text));
+        }
         _ => {
             let (methods, delegates) = (1 + random.below(20), 1 + random.below(250));
             let (kind, payload) = match random.below(2) {
@@ -206,10 +384,10 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
             };
             let size = payload.len();
             let name = format!("{methods} methods with {delegates} delegates of the same {kind} of {size} bytes");
-            return (name, payloads(&payload, methods, delegates));
+            return (name, File::Program(payloads(&payload, methods, delegates)));
         }
     };
-    (name, assembled(&yaml))
+    (name, File::Program(assembled(&yaml)))
 }
 
 #[test]
@@ -234,17 +412,41 @@ fn shared_lists_and_payloads_are_printed_once() {
     let list = assembled(&lists("my::op.out", "tensor_list", 10_000, 300, 1500));
     let payload = payloads(&[1; 200_000], 4, 250);
     let repeated = payloads(&graph(300), 2, 150);
+    let list = File::Program(list);
     let mut failed = exceeding("list", &list, &["dump m.pte", "memory m.pte", "report m.pte --to model-explorer"]);
     for (name, file) in [("payload", payload), ("graph", repeated)] {
         failed.extend(exceeding(
             name,
-            &file,
+            &File::Program(file),
             &["dump m.pte", "dump m.pte --data inline", "report m.pte --data-statistics"],
         ));
     }
     for (name, step) in [("same constants", 0), ("overlapping constants", 16)] {
-        let file = assembled(&constants(1000, 400_000, step));
+        let file = File::Program(assembled(&constants(1000, 400_000, step)));
         failed.extend(exceeding(name, &file, &["dump m.pte --data inline", "dump m.pte --data hash", "check m.pte"]));
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// Fixed files: what methods, documents and messages multiply.
+#[test]
+#[cfg(target_os = "linux")]
+fn methods_documents_and_messages_share_their_limits() {
+    let program = |yaml: String| File::Program(assembled(&yaml));
+    let check: &[&str] = &["check m.pte", "check m.pte --runtime all"];
+    let mut random = Random::of_item(1, 1);
+    let mut failed = exceeding("loops", &program(loops(60, 4, 1_000_000_000)), check);
+    failed.extend(exceeding("evaluations", &program(evaluations(20, "aten::add.out", 100, 100_000)), check));
+    failed.extend(exceeding("moves", &program(moves(&mut random, 1, 1500, 2000, false)), &["optimize m.pte -o o.pte"]));
+    let payload = File::Program(payloads(&graph(1000), 1, 500));
+    failed.extend(exceeding("payloads", &payload, &["m.pte -o o.pte --for-runtime 0.7"]));
+    let yaml: &[&str] = &["check m.yaml", "check m.yaml --format json", "m.yaml -o folder/"];
+    for (name, text) in [
+        ("documents", "a: 1\n---\n".repeat(20_000)),
+        ("loops", LOOP.repeat(300)),
+        ("names", format!("methods: {{f: {{outputs: [{}]}}}}", "z,".repeat(400_000))),
+    ] {
+        failed.extend(exceeding(name, &File::Yaml(text), yaml));
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }
@@ -264,7 +466,7 @@ fn no_command_exceeds_its_limits() {
     for number in 0..count {
         let (name, file) = random_file(&mut Random::of_item(seed, number));
         println!("{number}: {name}: {} bytes", file.len());
-        failed.extend(exceeding(&format!("{number}: {name}"), &file, COMMANDS));
+        failed.extend(exceeding(&format!("{number}: {name}"), &file, file.commands()));
     }
     assert!(failed.is_empty(), "seed {seed}: {failed:#?}");
 }

@@ -37,12 +37,17 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
     let payloads = Payloads::of_program(program);
     let mut done = RewrittenPayloads::default();
     let mut new: HashMap<BlobId, BlobId> = HashMap::new();
+    // Delegates with the same payload have the same graph: it is examined where it is first used.
+    let mut seen: HashSet<(BlobId, bool)> = HashSet::new();
     let mut used: HashSet<String> = HashSet::new();
     let delegates = program.delegates().filter_map(|(method, index, delegate)| {
         let is_inline = delegate.inline == Some(true);
         Some((method, index, delegate.processed, is_inline, payloads.graph(delegate)?))
     });
     for (method, delegate, payload, is_inline, graph) in delegates.collect::<Vec<_>>() {
+        if !seen.insert((payload, is_inline)) {
+            continue;
+        }
         for (part, node) in parts::of(graph, is_inline) {
             let part_of = node.map_or(Part::Delegate(delegate), |node| Part::GraphNode(delegate, node));
             if !is_rewritten(&part, target) {
@@ -50,7 +55,9 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
             }
         }
         blocks(graph, method, delegate, target, &mut done.problems);
-        if new.contains_key(&payload) || target.exporter.xnnpack_constants == XnnpackConstants::NamedWithScales {
+        if seen.contains(&(payload, !is_inline))
+            || target.exporter.xnnpack_constants == XnnpackConstants::NamedWithScales
+        {
             continue;
         }
         let at = Element::Method(method, Part::Delegate(delegate));
