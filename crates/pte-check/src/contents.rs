@@ -348,8 +348,14 @@ impl<'p> CallContents<'_, 'p> {
 
     /// Returns the arguments before the outs; `None` if one is not known.
     fn arguments(&self) -> Option<Arguments<'p>> {
-        let ins = self.args.iter().take(self.known.signature.ins().count());
-        ins.map(|arg| self.argument(*arg)).collect()
+        let ins = self.args.iter().take(self.known.signature.ins().count()).enumerate();
+        // The content of a tensor that is replaced is not read.
+        let unread = |arg: &ValueId| {
+            let tensor = self.method.values()[self.method.value(*arg)?].as_tensor()?;
+            let blob = Blob::new(tensor.nbytes()?, BlobSource::Repeat([0].into()));
+            Some((Argument::Tensor(Cow::Owned(fixed(tensor)?)), vec![Some(blob)]))
+        };
+        ins.map(|(at, arg)| if self.known.needs_no_content(at) { unread(arg) } else { self.argument(*arg) }).collect()
     }
 
     fn operand(&self, value: usize) -> Option<Item> {

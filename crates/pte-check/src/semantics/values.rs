@@ -33,7 +33,7 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::pools::PoolRange;
 use pte_model::program::{EValue, Instruction, Tensor, TensorData, ValueId};
 use pte_operators::Base;
-use pte_operators::facts::Facts;
+use pte_operators::facts::{Facts, LoopPart};
 use pte_operators::inference::numbers::Number;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::{Kinds, ResultKinds};
@@ -662,11 +662,13 @@ impl<'m, 'p> Machine<'m, 'p> {
     fn combinations(&self, step: u32, state: &[Possible], with_contents: bool) -> Option<Vec<Combination>> {
         let mut combinations = vec![Combination::default()];
         let mut seen = SmallVec::<[usize; 8]>::new();
+        let known = self.method.call(&self.method.steps[step as usize]).map(|(known, _)| known);
         for access in self.method.step_accesses(step).iter().filter(|access| access.kind.keeps()) {
             let value = access.value as usize;
             let is_tensor = self.is_tensor(value);
             let is_changing = self.slots[value].is_some() || self.method.is_input[value];
-            let is_read = if is_tensor { with_contents } else { is_changing };
+            let needs_content = known.is_none_or(|known| !known.needs_no_content(access.arg as usize));
+            let is_read = if is_tensor { with_contents && needs_content } else { is_changing };
             if !is_read || seen.contains(&value) {
                 continue;
             }
@@ -753,7 +755,12 @@ impl<'m, 'p> Machine<'m, 'p> {
                     return;
                 }
                 for value in written.iter().copied().filter(is_followed) {
-                    let content = if is_unknown { Possible::caller() } else { self.content(step, value, state) };
+                    let mut content = if is_unknown { Possible::caller() } else { self.content(step, value, state) };
+                    // It writes a part.
+                    if known.facts.loop_part == Some(LoopPart::Store) {
+                        let before = self.possible(value, state);
+                        content = content.join(&before, |_| Possible::open(step, Why::Several));
+                    }
                     self.write(step, value, &content, state);
                 }
             }
