@@ -1,6 +1,6 @@
 //! Operands that kernels trust, computed in many ways: each way to an operand with which the kernel crashes is an
-//! error, each way to a harmless one is none, unless it is not evaluated (X-30). tests/runtime/derived.rs executes
-//! them.
+//! error, each way to a harmless one is none, unless it is not evaluated (X-30). lab/tests/runtime/adversary executes
+//! more of them.
 
 use std::collections::BTreeSet;
 
@@ -79,6 +79,31 @@ const TENSORS: &[Way] = &[
         "- {kernel: aten::full.out, args: [[1, 1], V], out: t}\n- {kernel: executorch_prim::et_view.default, args: [t, [1]], out: i}",
     ),
     way(
+        "a view of what is written again",
+        "t: {tensor: int64, sizes: [1, 1]}\nc: {tensor: int64, sizes: [1, 1], data: [V]}\ni: {tensor: int64, sizes: [1]}",
+        "- {kernel: aten::full.out, args: [[1, 1], 1], out: t}\n- {kernel: executorch_prim::et_view.default, args: [t, [1]], out: i}\n- {kernel: aten::copy_, args: [t, c, false, t]}",
+    ),
+    way(
+        "a write through a view",
+        "t: {tensor: int64, sizes: [1, 1]}\nc: {tensor: int64, data: [V]}\ni: {tensor: int64, sizes: [1]}",
+        "- {kernel: aten::full.out, args: [[1], 1], out: i}\n- {kernel: executorch_prim::et_view.default, args: [i, [1, 1]], out: t}\n- {kernel: aten::full.out, args: [[1, 1], V], out: t}",
+    ),
+    way(
+        "a copy over what nothing wrote",
+        "c: {tensor: int64, data: [V]}\ni: {tensor: int64, sizes: [1], mutable: true}",
+        "- {kernel: aten::copy_, args: [i, c, false, i]}",
+    ),
+    way(
+        "a copy over an input",
+        "c: {tensor: int64, data: [V]}",
+        "- {kernel: aten::copy_, args: [x, c, false, x]}\n- {kernel: aten::clone.out, args: [x], out: i}",
+    ),
+    open(
+        "an index that is stored where nothing was written",
+        "c: {tensor: int64, sizes: [], data: [V]}\ni: {tensor: int64, sizes: [1], mutable: true}",
+        "- {kernel: executorch_prim::et_copy_index.tensor, args: [i, c, 0]}",
+    ),
+    way(
         "the start of other memory",
         "f: {tensor: int64, sizes: [4], memory: {pool: 1, offset: 0}}\ni: {tensor: int64, sizes: [1], mutable: true, memory: {pool: 1, offset: 0}}",
         "- {kernel: aten::full.out, args: [[4], V], out: f}",
@@ -140,6 +165,12 @@ const TENSORS: &[Way] = &[
 const NUMBERS: &[Way] = &[
     way("a literal", "n: {int: V}", ""),
     way("a move", "n: {int: 1}", "- {move: {from: V, to: n}}"),
+    way("a move over an input", "n: {int: 1}", "- {move: {from: V, to: y}}\n- {move: {from: y, to: n}}"),
+    way(
+        "an unlikely choice",
+        "n: {int: 1}\nb: {bool: false}",
+        "- {kernel: executorch_prim::eq.Scalar, args: [1, 2, b]}\n- {kernel: executorch_prim::sym_ite.Scalar, args: [b, 7, V, n]}",
+    ),
     way("a sum", "n: {int: 1}", "- {kernel: executorch_prim::add.Scalar, args: [V, 0, n]}"),
     way(
         "a product of a sum",
@@ -218,7 +249,7 @@ fn method(way: &Way, operand: &str, values: &str, call: &str) -> String {
         false => format!("{}\n{call}", way.instructions),
     };
     let text = format!(
-        "    values:\n{}{}      p: {{bool: true}}\n    inputs: [p]\n    outputs: [e]\n    instructions:\n{}",
+        "    values:\n{}{}      p: {{bool: true}}\n      y: {{int: 1}}\n      x: {{tensor: int64, sizes: [1]}}\n    inputs: [p, y, x]\n    outputs: [e]\n    instructions:\n{}",
         indent(values, "      "),
         indent(way.values, "      "),
         indent(instructions.trim(), "      ")
@@ -260,6 +291,41 @@ fn dimensions_are_followed_however_they_are_computed() {
         "w: {tensor: float32, sizes: [4, 8], data: {fill: 1}}\ne: {tensor: float32, sizes: [4]}",
         call,
     );
+}
+
+/// An element of a tensor without elements is not read.
+#[test]
+fn a_number_of_a_tensor_without_elements_is_not_known() {
+    let found = errors_in(
+        "    values:
+      z: {tensor: int64, sizes: [0], data: []}
+      n: {int: 1}
+      r: {int: 1}
+    outputs: [r]
+    instructions:
+      - {kernel: aten::_local_scalar_dense, args: [z, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    );
+    assert!(!found.is_empty());
+}
+
+/// A size that is chosen is checked as it is, not as its bound.
+#[test]
+fn the_greater_of_two_numbers_that_is_not_chosen_is_not_checked() {
+    let found = errors_in(
+        "    values:
+      x: {tensor: float32, sizes: [3]}
+      b: {bool: false}
+      n: {int: 1}
+      e: {tensor: float32, sizes: [1]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: executorch_prim::eq.Scalar, args: [1, 1, b]}
+      - {kernel: executorch_prim::sym_ite.Scalar, args: [b, 0, 1, n]}
+      - {kernel: aten::narrow_copy.out, args: [x, n, 1, 1], out: e}",
+    );
+    assert_eq!(found, []);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod accesses;
 mod annotate;
 mod bound;
 mod bundled;
+mod caller;
 mod check;
 mod cli;
 mod cli_errors;

@@ -56,6 +56,9 @@ const MAX_READ: usize = 256;
 /// Number of rounds in a row after which a value that is new in each of them is a counter.
 const MAX_ROUNDS: u8 = 3;
 
+/// The backend whose code is known.
+const XNNPACK: &str = "XnnpackBackend";
+
 /// Reason why something that follows from the file is not evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Open {
@@ -217,6 +220,8 @@ struct Machine<'m, 'p> {
     overlaps: HashMap<usize, Vec<(u32, Option<u64>)>>,
     /// By value: slots of tensors that may have the same memory because of moves.
     partners: HashMap<usize, Vec<u32>>,
+    /// By view of a tensor that nothing replaces: this tensor, whose slot it has.
+    bases: HashMap<usize, usize>,
     /// Steps of jumps back whose condition may be the caller's.
     caller_loops: RefCell<BTreeSet<u32>>,
     /// The execution ended at [`limits::STEPS`].
@@ -303,6 +308,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             slots,
             overlaps: HashMap::new(),
             partners: HashMap::new(),
+            bases: HashMap::new(),
             caller_loops: RefCell::default(),
             is_exceeded: false,
             has_failed: false,
@@ -331,8 +337,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let method = self.method;
         for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
             let value = access.value as usize;
-            let is_number = method.kinds[value].meets(Kinds::SCALAR) && Item::of(&method.values()[value]).is_some();
-            if is_number && !method.is_input[value] {
+            if method.kinds[value].meets(Kinds::SCALAR) && Item::of(&method.values()[value]).is_some() {
                 self.follow(value);
             }
         }
@@ -355,11 +360,15 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
         let mut work = method.budget(&limits::ALIASES);
         let mut groups = Groups::new(method.values().len());
-        let moves = method.aliases().iter().filter(|alias| alias.kind != AliasKind::View);
-        moves.for_each(|alias| groups.join(alias.base, alias.result));
+        let mut views: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (view, base) in self.find_bases() {
+            views.entry(base).or_default().push(view);
+        }
+        let aliases = || method.aliases().iter().filter(|alias| !self.bases.contains_key(&alias.result));
+        aliases().for_each(|alias| groups.join(self.base(alias.base), alias.result));
         let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
-        for alias in method.aliases().iter().filter(|alias| alias.kind != AliasKind::View) {
-            for value in [alias.base, alias.result] {
+        for alias in aliases() {
+            for value in [self.base(alias.base), alias.result] {
                 let of_group = members.entry(groups.first(value)).or_default();
                 if !of_group.contains(&value) {
                     of_group.push(value);
@@ -367,17 +376,22 @@ impl<'m, 'p> Machine<'m, 'p> {
                 }
             }
         }
-        let writers = Writers::new(method);
+        let writers = Writers::new(method, &self.bases);
         while let Some(value) = open.pop() {
+            let value = self.base(value);
             if !self.is_computed(value) || !self.follow(value) {
                 continue;
             }
             let slot = self.slots[value].expect("it is followed");
-            for write in method.value_accesses(value).filter(|access| access.kind.may_write()) {
+            let views = views.get(&value).into_iter().flatten().copied();
+            let names: SmallVec<[usize; 2]> = views.chain([value]).collect();
+            let writes = names.iter().flat_map(|name| method.value_accesses(*name));
+            for write in writes.filter(|access| access.kind.may_write()) {
                 let reads = method.step_accesses(write.step);
                 work.spend(reads.len())?;
                 open.extend(reads.iter().map(|access| access.value as usize).filter(|read| self.is_tensor(*read)));
             }
+            names.iter().for_each(|name| self.slots[*name] = Some(slot));
             let others = members.get(&groups.first(value)).filter(|others| others.contains(&value));
             for other in others.into_iter().flatten().filter(|other| **other != value) {
                 if others.is_some_and(|others| others.len() > MAX_PARTNERS) {
@@ -394,6 +408,29 @@ impl<'m, 'p> Machine<'m, 'p> {
         Some(())
     }
 
+    /// Finds views of tensors in memory that nothing replaces, and that have no other base. Returns each with its base.
+    fn find_bases(&mut self) -> Vec<(usize, usize)> {
+        let mut counts: HashMap<usize, usize> = HashMap::new();
+        self.method.aliases().iter().for_each(|alias| *counts.entry(alias.result).or_default() += 1);
+        let values = self.method.values();
+        for alias in self.method.aliases().iter().filter(|alias| alias.kind == AliasKind::View) {
+            let base = self.base(alias.base);
+            let is_fixed = |tensor: &Tensor| self.method.constant(tensor).is_some();
+            let is_kept = !counts.contains_key(&base) && !values[base].as_tensor().is_none_or(is_fixed);
+            if is_kept && counts[&alias.result] == 1 && alias.result != base {
+                self.bases.insert(alias.result, base);
+            }
+        }
+        let mut found: Vec<_> = self.bases.iter().map(|(view, base)| (*view, *base)).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Returns the tensor whose memory a view has; any other value itself.
+    fn base(&self, value: usize) -> usize {
+        self.bases.get(&value).copied().unwrap_or(value)
+    }
+
     /// Returns the tensors of an argument: itself, or the items of a list.
     fn tensors(&self, arg: ValueId) -> Vec<usize> {
         let Some(value) = self.method.value(arg) else { return Vec::new() };
@@ -405,9 +442,12 @@ impl<'m, 'p> Machine<'m, 'p> {
         matches!(self.method.values()[value], EValue::Tensor(_))
     }
 
-    /// Returns `true` for a tensor whose content may change: neither a constant that nothing writes, nor an input.
+    /// Returns `true` for a tensor whose content may change: neither a constant nor an input that nothing writes.
     fn is_computed(&self, value: usize) -> bool {
-        !self.method.is_input[value] && self.method.facts[value].has_bytes && self.fixed(value).is_none()
+        let is_written = self.method.first_write(value).is_some();
+        (is_written || !self.method.is_input[value])
+            && self.method.facts[value].has_bytes
+            && self.fixed(value).is_none()
     }
 
     /// Returns the data of a constant that no instruction replaces or writes.
@@ -436,6 +476,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     /// Returns what a followed value is before the first execution.
     fn initial(&self, value: usize) -> Possible {
         match &self.method.values()[value] {
+            _ if self.method.is_input[value] => Possible::caller(),
             EValue::Tensor(Tensor { data: TensorData::Blob(data), .. }) => {
                 Possible::of(Item::Content(self.found.contents.borrow_mut().add(Node::Constant(*data))))
             }
@@ -445,6 +486,7 @@ impl<'m, 'p> Machine<'m, 'p> {
 
     /// Returns what a value is that an instruction reads.
     fn possible(&self, value: usize, state: &[Possible]) -> Possible {
+        let value = self.base(value);
         match self.slots[value] {
             Some(slot) => state[slot as usize].clone(),
             None if self.method.is_input[value] => Possible::caller(),
@@ -463,6 +505,7 @@ impl<'m, 'p> Machine<'m, 'p> {
 
     /// Sets the content of a tensor that an instruction writes, and of those that have its memory.
     fn write(&self, step: u32, value: usize, possible: &Possible, state: &mut [Possible]) {
+        let value = self.base(value);
         self.set(value, possible.clone(), state);
         for slot in self.partners.get(&value).into_iter().flatten() {
             let other = &mut state[*slot as usize];
@@ -552,6 +595,8 @@ impl<'m, 'p> Machine<'m, 'p> {
                 // The caller decides how many executions there are.
                 path.execution += 1;
                 path.rounds.clear();
+                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.method.is_input[**value]);
+                slots.for_each(|(_, possible)| possible.caller = true);
                 let several = path.execution > limits::COMPUTED.of(0) + 1;
                 for (possible, last) in
                     state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
@@ -704,15 +749,14 @@ impl<'m, 'p> Machine<'m, 'p> {
                 // Its code is not known.
                 None => self.written(step, Possible::caller(), state),
             },
-            Some(Callee::Delegate(_)) => {
+            Some(Callee::Delegate(delegate)) => {
+                let delegate = method.plan.delegates.as_deref().and_then(|delegates| delegate.item(delegates));
+                let is_known = delegate.and_then(|delegate| delegate.id.as_deref()) == Some(XNNPACK);
                 let reads = method.step_accesses(step).iter().filter(|access| !access.writes());
                 let is_caller = |access: &Access| self.possible(access.value as usize, state).caller;
-                let is_caller = { reads }.any(is_caller);
-                self.written(
-                    step,
-                    if is_caller { Possible::caller() } else { Possible::open(step, Why::Delegate) },
-                    state,
-                );
+                let is_open = is_known && !{ reads }.any(is_caller);
+                let possible = if is_open { Possible::open(step, Why::Delegate) } else { Possible::caller() };
+                self.written(step, possible, state);
             }
             None => {
                 if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
@@ -750,7 +794,11 @@ impl<'m, 'p> Machine<'m, 'p> {
             Some(_) | None => {
                 let written = self.method.step_accesses(step).iter().filter(|access| access.kind.may_write());
                 let written: SmallVec<[usize; 2]> = written.map(|access| access.value as usize).collect();
-                let is_followed = |value: &usize| self.slots[*value].is_some() || self.overlaps.contains_key(value);
+                let is_followed = |value: &usize| {
+                    let base = self.base(*value);
+                    let has_others = self.overlaps.contains_key(&base) || self.partners.contains_key(&base);
+                    (self.slots[base].is_some() || has_others) && !(known.is_view() && base != *value)
+                };
                 if known.facts.is_undetermined || !written.iter().any(is_followed) {
                     return;
                 }
@@ -821,7 +869,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             let value = self.method.value(*arg)?;
             let assumed = assumption.iter().find(|(other, _)| *other == value).map(|(_, item)| *item);
             let item = assumed.or_else(|| Item::of(&self.method.values()[value]));
-            item.filter(|_| !self.method.is_input[value])?.number()
+            item.filter(|_| assumed.is_some() || !self.method.is_input[value])?.number()
         };
         if let Some(compute) = known.facts.computation {
             let numbers: Option<SmallVec<[Number; 3]>> =
@@ -834,7 +882,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let assumed = assumption.iter().map(|(value, item)| (*value, item.knowledge()));
         let mut is_caller = *caller || assumption.iter().any(|(_, item)| matches!(item, Item::AtMost(_)));
         let inputs = args.iter().filter_map(|arg| self.method.value(*arg));
-        is_caller |= { inputs }.any(|value| self.method.is_input[value]);
+        is_caller |= { inputs }.any(|value| self.method.is_input[value] && self.slots[value].is_none());
         match self.inference.assuming(assumed, |inference| inference.call(values, known, args)).as_deref() {
             Ok([ResultMeta::Int(IntMeta::Exact(int))]) => return Some(Possible::of(Item::Int(*int))),
             Ok([ResultMeta::Int(IntMeta::AtMost(most))]) => return Some(Possible::of(Item::AtMost(*most))),
@@ -1010,11 +1058,12 @@ struct Writers {
 }
 
 impl Writers {
-    fn new(method: &MethodAnalysis<'_>) -> Writers {
+    fn new(method: &MethodAnalysis<'_>, bases: &HashMap<usize, usize>) -> Writers {
         let written =
             method.accesses().list.iter().filter(|access| access.kind.may_write() && access.kind != AccessKind::Alias);
         let range = |access: &Access| {
             let value = access.value as usize;
+            let value = bases.get(&value).copied().unwrap_or(value);
             method.ranges[value].map(|range| (range.pool, range.start, range.end, value))
         };
         let mut ranges: Vec<_> = written.filter_map(range).collect();

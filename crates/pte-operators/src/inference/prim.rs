@@ -152,6 +152,8 @@ pub(crate) fn select(call: &Call<'_>) -> Inferred {
     let (Some(a), Some(b)) = (call.scalar_int(1)?, call.scalar_int(2)?) else { return scalar() };
     int(match (a, b) {
         (Exact(a), Exact(b)) if a == b => Exact(a),
+        // One of two numbers is no size that is at most the greater one.
+        (Exact(_), Exact(_)) => Unknown,
         (Exact(a) | AtMost(a), Exact(b) | AtMost(b)) if a.min(b) >= 0 => AtMost(a.max(b)),
         (Exact(_) | AtMost(_) | Unknown, _) => Unknown,
     })

@@ -381,6 +381,13 @@ impl Builder {
         }
     }
 
+    /// An input of the kind of a goal.
+    pub fn input_other(&mut self, goal: &Goal) -> ValueId {
+        let value = self.other(goal);
+        self.inputs.push(value);
+        value
+    }
+
     fn operand(&mut self, operand: &Operand, args: &[ValueId]) -> ValueId {
         let value = match operand {
             Operand::Null => EValue::Null,

@@ -73,13 +73,18 @@ fn bytes_of(program: &Program) -> Option<Vec<u8>> {
     files.program_file()?.to_vec().ok()
 }
 
-/// Rules of errors, or of a panic.
-fn errors_of(bytes: &[u8]) -> BTreeSet<&'static str> {
+/// Errors by rule, or a panic.
+fn findings(bytes: &[u8]) -> BTreeMap<&'static str, String> {
     let origin = Origin::Bytes(bytes.into());
     let found = panic::catch_unwind(AssertUnwindSafe(|| pte_check::file(&origin, &CheckOptions::default()).unwrap()));
-    let Ok(found) = found else { return BTreeSet::from(["panic"]) };
+    let Ok(found) = found else { return BTreeMap::from([("panic", String::new())]) };
     let errors = found.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    errors.map(|finding| finding.rule.id.as_str()).collect()
+    errors.map(|finding| (finding.rule.id.as_str(), format!("{}: {}", finding.found, finding.expected))).collect()
+}
+
+/// Rules of errors, or of a panic.
+fn errors_of(bytes: &[u8]) -> BTreeSet<&'static str> {
+    findings(bytes).into_keys().collect()
 }
 
 /// A pair of methods as files.
@@ -109,16 +114,18 @@ impl Tally {
         if let Some(folder) = path_of("PTE_EMIT_ADVERSARY_KEEP") {
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join(format!("{}.pte", self.failures.len())), bytes).unwrap();
-            fs::write(folder.join(format!("{}.yaml", self.failures.len())), yaml(bytes)).unwrap();
+            fs::write(
+                folder.join(format!("{}.yaml", self.failures.len())),
+                format!("# {:?}\n{}", findings(bytes), yaml(bytes)),
+            )
+            .unwrap();
         }
         self.failures.push(format!("{what} {rules:?}: {}", pair.name));
     }
 
     fn judge(&mut self, driver: &Driver, pairs: &[Pair]) {
-        let t0 = std::time::Instant::now();
         let files: Vec<&[u8]> = pairs.iter().map(|pair| &*pair.harmless).collect();
         let answers = run(driver, &files, "mixed");
-        eprintln!("T run harmless {:?}", t0.elapsed());
         let mut executed = Vec::new();
         for (pair, answer) in pairs.iter().zip(answers) {
             let rules = errors_of(&pair.harmless);
@@ -136,9 +143,7 @@ impl Tally {
             executed.push(pair);
         }
         let files: Vec<&[u8]> = executed.iter().map(|pair| &*pair.crashing).collect();
-        eprintln!("T check harmless {:?}", t0.elapsed());
         let crashes = always_crashes(driver, &files);
-        eprintln!("T run crashing {:?}", t0.elapsed());
         for (pair, crashes) in executed.into_iter().zip(crashes) {
             let rules = errors_of(&pair.crashing);
             self.made += 1;
@@ -231,4 +236,11 @@ fn harvest() {
     let part = std::env::var("PTE_EMIT_CALLS_OF").unwrap_or_default();
     let seed = crate::support::seed("PTE_EMIT_ADVERSARY_SEED", 1);
     std::fs::write(path, calls::harvest(&Driver::locate(), seed, &part)).unwrap();
+}
+#[test]
+#[ignore]
+fn tmp_findings() {
+    for path in std::env::var("TMP_FILES").unwrap().split(' ') {
+        println!("{path}: {:?}", findings(&fs::read(path).unwrap()));
+    }
 }

@@ -80,6 +80,11 @@ const MOVES: &[Way] = &[
         b.move_to(from, to);
         Some(to)
     }),
+    way("an input that is overwritten", |b, goal, depth| {
+        let (from, to) = (b.produce(goal, depth), b.input_other(goal));
+        b.move_to(from, to);
+        Some(to)
+    }),
     way("two writers", |b, goal, depth| {
         let (first, to) = (b.other(goal), b.other(goal));
         b.move_to(first, to);
@@ -180,6 +185,10 @@ const MOVES: &[Way] = &[
 
 fn binary(b: &mut Builder, operator: &'static str, one: ValueId, other: ValueId) -> ValueId {
     b.number(operator, &[one, other], EValue::Int(1))
+}
+
+fn double(b: &mut Builder, operator: &'static str, one: ValueId, other: ValueId) -> ValueId {
+    b.number(operator, &[one, other], EValue::Double(1.0))
 }
 
 const INTS: &[Way] = &[
@@ -301,7 +310,8 @@ const INTS: &[Way] = &[
         Some(to)
     }),
     open("a long loop", |b, goal, depth| {
-        let rounds = 200_000;
+        // Unoptimized, `check` takes a second for it.
+        let rounds = if b.random.chance(5) { 200_000 } else { return None };
         let first = b.produce(&ints(goal, |int| int.checked_sub(rounds))?, depth);
         let counter = repeat(b, rounds, |_, _| {});
         Some(binary(b, "executorch_prim::add.Scalar", counter, first))
@@ -318,32 +328,32 @@ const DOUBLES: &[Way] = &[
     way("a sum of Doubles", |b, goal, depth| {
         let exact = |double: f64| (double - 1024.0 + 1024.0 == double || !double.is_finite()).then(|| double - 1024.0);
         let (one, by) = (b.produce(&doubles(goal, exact)?, depth), b.double(1024.0));
-        Some(binary(b, "executorch_prim::add.Scalar", one, by))
+        Some(double(b, "executorch_prim::add.Scalar", one, by))
     }),
     way("a quotient of Doubles", |b, goal, depth| {
         let twice = doubles(goal, |double| (double * 2.0 / 2.0 == double || double.is_nan()).then_some(double * 2.0))?;
         let (one, by) = (b.produce(&twice, depth), b.double(2.0));
-        Some(binary(b, "executorch_prim::truediv.Scalar", one, by))
+        Some(double(b, "executorch_prim::truediv.Scalar", one, by))
     }),
     way("a quotient of Ints", |b, goal, depth| {
         let twice = |double: f64| (double.fract() == 0.0 && double.abs() < 1e9).then(|| double as i64 * 2);
         let Goal::Double([one, other]) = goal else { return None };
         let (one, by) = (b.produce(&Goal::Int([twice(*one)?, twice(*other)?]), depth), b.int(2));
-        Some(binary(b, "executorch_prim::truediv.Scalar", one, by))
+        Some(double(b, "executorch_prim::truediv.Scalar", one, by))
     }),
     way("a product of Doubles", |b, goal, depth| {
         let (one, by) = (b.produce(goal, depth), b.double(1.0));
-        Some(binary(b, "executorch_prim::mul.Scalar", one, by))
+        Some(double(b, "executorch_prim::mul.Scalar", one, by))
     }),
     way("a negated Double", |b, goal, depth| {
         let one = b.produce(&doubles(goal, |double| Some(-double))?, depth);
-        Some(b.number("executorch_prim::neg.Scalar", &[one], EValue::Int(1)))
+        Some(b.number("executorch_prim::neg.Scalar", &[one], EValue::Double(1.0)))
     }),
     way("a Double of an Int", |b, goal, depth| {
         let int = |double: f64| (double.fract() == 0.0 && double.abs() < 1e15).then_some(double as i64);
         let Goal::Double([one, other]) = goal else { return None };
         let one = b.produce(&Goal::Int([int(*one)?, int(*other)?]), depth);
-        Some(b.number("executorch_prim::sym_float.Scalar", &[one], EValue::Int(1)))
+        Some(b.number("executorch_prim::sym_float.Scalar", &[one], EValue::Double(1.0)))
     }),
     way("an element of floating point", |b, goal, depth| {
         let Goal::Double(both) = goal else { return None };
@@ -351,7 +361,7 @@ const DOUBLES: &[Way] = &[
         let scalar_type = b.random.pick(&[ScalarType::DOUBLE, ScalarType::FLOAT]);
         let elements = Elements { scalar_type, sizes: vec![], numbers }.of_type(scalar_type)?;
         let tensor = b.produce(&Goal::Content(elements), depth);
-        Some(b.number("aten::_local_scalar_dense", &[tensor], EValue::Int(1)))
+        Some(b.number("aten::_local_scalar_dense", &[tensor], EValue::Double(1.0)))
     }),
 ];
 
@@ -492,6 +502,66 @@ const TENSORS: &[Way] = &[
         let (from, to) = (b.produce(goal, depth), b.other(goal));
         copy_to(b, from, to);
         Some(to)
+    }),
+    way("an input tensor that is overwritten", |b, goal, depth| {
+        let (from, to) = (b.produce(goal, depth), b.input_other(goal));
+        copy_to(b, from, to);
+        Some(to)
+    }),
+    way("an input tensor that is moved, then overwritten", |b, goal, depth| {
+        let (input, to) = (b.input_other(goal), b.other(goal));
+        b.move_to(input, to);
+        let from = b.produce(goal, depth);
+        copy_to(b, from, input);
+        Some(to)
+    }),
+    way("a view of a view", |b, goal, depth| {
+        let e = content(goal)?;
+        let (rows, flat) = ([1, e.len() as i32], [e.len() as i32, 1, 1]);
+        let base = b.other(&Goal::Content(e.reshaped(&rows)));
+        harmless(b, &e.reshaped(&rows), base);
+        let (sizes, view) = (b.sizes(&flat), b.unplaced(e.scalar_type, &flat));
+        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
+        let (sizes, second) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
+        b.call("executorch_prim::et_view.default", &[view, sizes, second]);
+        let from = b.produce(&Goal::Content(e.reshaped(&flat)), depth);
+        copy_to(b, from, view);
+        Some(second)
+    }),
+    way("a view that is moved", |b, goal, depth| {
+        let e = content(goal)?;
+        let rows = [1, e.len() as i32];
+        let base = b.other(&Goal::Content(e.reshaped(&rows)));
+        harmless(b, &e.reshaped(&rows), base);
+        let (sizes, view, to) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes), b.other(goal));
+        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
+        b.move_to(view, to);
+        let from = b.produce(&Goal::Content(e.reshaped(&rows)), depth);
+        copy_to(b, from, base);
+        Some(to)
+    }),
+    way("a view of a moved tensor", |b, goal, depth| {
+        let e = content(goal)?;
+        let (base, moved) = (b.other(goal), b.other(goal));
+        harmless(b, e, base);
+        b.move_to(base, moved);
+        let (sizes, view) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
+        b.call("executorch_prim::et_view.default", &[moved, sizes, view]);
+        let from = b.produce(goal, depth);
+        copy_to(b, from, base);
+        Some(view)
+    }),
+    way("a write through a view, to other memory", |b, goal, depth| {
+        let e = content(goal)?;
+        let larger = Goal::Content(among(e, 0, 3)?);
+        let base = b.other(&larger);
+        let inside = b.tensor_in(base, 0, e.scalar_type, &e.sizes);
+        let sizes = [1, e.len() as i32 + 3];
+        let (list, view) = (b.sizes(&sizes), b.unplaced(e.scalar_type, &sizes));
+        b.call("executorch_prim::et_view.default", &[base, list, view]);
+        let from = b.produce(&Goal::Content(among(e, 0, 3)?.reshaped(&sizes)), depth);
+        copy_to(b, from, view);
+        Some(inside)
     }),
     way("a copy over a fill", |b, goal, depth| {
         let e = content(goal)?;
@@ -957,6 +1027,33 @@ const TENSORS: &[Way] = &[
         let flat = b.call_out("aten::slice_scatter.out", &[other, from, dim, start, end, step], out);
         Some(shaped(b, flat, e))
     }),
+    open("a delegate that replaces other elements", |b, goal, depth| {
+        let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && (1..=4).contains(&e.sizes.len()))?;
+        let to = b.other(goal);
+        harmless(b, e, to);
+        let from = b.produce(goal, depth);
+        b.delegate(from, to, &e.sizes);
+        Some(to)
+    }),
+    open("a delegate that writes state", |b, goal, depth| {
+        let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && (1..=4).contains(&e.sizes.len()))?;
+        let to = b.state(e, 1);
+        b.after(|b| {
+            let from = b.produce(goal, depth);
+            b.delegate(from, to, &e.sizes);
+        });
+        Some(to)
+    }),
+    open("a delegate that writes through a view", |b, goal, depth| {
+        let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && e.len() > 0)?;
+        let (base, n) = (b.other(goal), e.len() as i32);
+        harmless(b, e, base);
+        let (sizes, view) = (b.sizes(&[1, n]), b.unplaced(e.scalar_type, &[1, n]));
+        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
+        let from = b.produce(&Goal::Content(e.reshaped(&[1, n])), depth);
+        b.delegate(from, view, &[1, n]);
+        Some(base)
+    }),
     open("a delegate", |b, goal, depth| {
         let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && (1..=4).contains(&e.sizes.len()))?;
         let (from, to) = (b.produce(goal, depth), b.other(goal));
@@ -1107,7 +1204,7 @@ const ARITHMETIC: &[Way] = &[
         converted(b, goal, depth, &[ScalarType::FLOAT, ScalarType::DOUBLE])
     }),
     way("converted truth values", |b, goal, depth| converted(b, goal, depth, &[ScalarType::BOOL])),
-    way("elements copied to another type", |b, goal, depth| {
+    open("elements copied to another type", |b, goal, depth| {
         let e = content(goal)?;
         let from = e.of_type(b.random.pick(&[ScalarType::INT, ScalarType::LONG, ScalarType::FLOAT]))?;
         (from.scalar_type != e.scalar_type).then_some(())?;
