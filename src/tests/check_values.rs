@@ -438,6 +438,27 @@ fn other_defects_that_crash_are_errors() {
       - {kernel: aten::bmm.out, args: [b, b, e, e]}",
         ),
         (
+            "a delegate that replaces numbers, and may write NaN",
+            X_30,
+            "    values:
+      i: {tensor: float32, data: [.nan, 1]}
+      f: {tensor: float32, sizes: [2], mutable: true, data: [0, 1]}
+      e: {tensor: float64, sizes: [1]}
+      z: {tensor: int64, sizes: [1]}
+    delegates:
+      d:
+        backend: XnnpackBackend
+        graph:
+          values: {x: {datatype: fp32, sizes: [2]}}
+          inputs: [x]
+          outputs: [y]
+          nodes: [{clamp: {input: x, output: y}, output_min: -.inf, output_max: .inf}]
+    outputs: [e, z]
+    instructions:
+      - {delegate: d, args: [i, f]}
+      - {kernel: quantized_decomposed::choose_qparams.Tensor_out, args: [f, 0, 255, 0.00001, 0], out: [e, z]}",
+        ),
+        (
             "NaN in state",
             O_14,
             "    values:

@@ -56,9 +56,6 @@ const MAX_READ: usize = 256;
 /// Number of rounds in a row after which a value that is new in each of them is a counter.
 const MAX_ROUNDS: u8 = 3;
 
-/// The backend whose code is known.
-const XNNPACK: &str = "XnnpackBackend";
-
 /// Reason why something that follows from the file is not evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Open {
@@ -747,16 +744,21 @@ impl<'m, 'p> Machine<'m, 'p> {
             Some(Callee::Operator(_)) => match method.call(instruction) {
                 Some((known, args)) => self.call(step, known, args, state),
                 // Its code is not known.
-                None => self.written(step, Possible::caller(), state),
+                None => self.written(step, &Possible::caller(), state),
             },
             Some(Callee::Delegate(delegate)) => {
                 let delegate = method.plan.delegates.as_deref().and_then(|delegates| delegate.item(delegates));
-                let is_known = delegate.and_then(|delegate| delegate.id.as_deref()) == Some(XNNPACK);
+                let is_known = delegate.and_then(|delegate| delegate.id.as_deref()) == Some(pte_xnnpack::BACKEND);
                 let reads = method.step_accesses(step).iter().filter(|access| !access.writes());
-                let is_caller = |access: &Access| self.possible(access.value as usize, state).caller;
-                let is_open = is_known && !{ reads }.any(is_caller);
-                let possible = if is_open { Possible::open(step, Why::Delegate) } else { Possible::caller() };
-                self.written(step, possible, state);
+                let reads: SmallVec<[Possible; 4]> =
+                    reads.map(|access| self.possible(access.value as usize, state)).collect();
+                let is_only_caller = |read: &Possible| read.caller && read.known.is_empty() && read.open.is_none();
+                let mut possible = Possible::caller();
+                if is_known && !reads.iter().any(is_only_caller) {
+                    possible = Possible::open(step, Why::Delegate);
+                    possible.caller = reads.iter().any(|read| read.caller);
+                }
+                self.written(step, &possible, state);
             }
             None => {
                 if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
@@ -773,10 +775,13 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
-    /// Sets all that an instruction may write.
-    fn written(&self, step: u32, possible: Possible, state: &mut [Possible]) {
-        for access in self.method.step_accesses(step).iter().filter(|access| access.writes()) {
-            self.write(step, access.value as usize, &possible, state);
+    /// Sets all that an instruction may write. An argument of unknown code that has content may keep it.
+    fn written(&self, step: u32, possible: &Possible, state: &mut [Possible]) {
+        for access in self.method.step_accesses(step).iter().filter(|access| access.kind.may_write()) {
+            let value = access.value as usize;
+            let before = if access.writes() { Possible::none() } else { self.possible(value, state) };
+            let possible = possible.join(&before, |_| Possible::open(step, Why::Several));
+            self.write(step, value, &possible, state);
         }
     }
 
