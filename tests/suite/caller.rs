@@ -154,7 +154,7 @@ fn errors(method: &str) -> Option<BTreeSet<RuleId>> {
     let assembly = Model::from_yaml("method.yaml", &yaml, ".").assemble(&Default::default());
     let bytes = assembly.ok()?.program_file().unwrap().to_vec().unwrap();
     let found = Model::from_binary("method.pte", bytes).check(&CheckOptions::default()).unwrap();
-    let errors = found[0].list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let errors = found[0].1.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     Some(errors.map(|finding| finding.rule.id).collect())
 }
 

@@ -749,7 +749,10 @@ impl<'m, 'p> Machine<'m, 'p> {
             Some(Callee::Delegate(delegate)) => {
                 let delegate = method.plan.delegates.as_deref().and_then(|delegates| delegate.item(delegates));
                 let is_known = delegate.and_then(|delegate| delegate.id.as_deref()) == Some(pte_xnnpack::BACKEND);
-                let reads = method.step_accesses(step).iter().filter(|access| !access.writes());
+                // The last argument is a result, even if it has content.
+                let last = method.step_accesses(step).iter().map(|access| access.arg).max();
+                let reads = method.step_accesses(step).iter();
+                let reads = reads.filter(|access| !access.writes() && Some(access.arg) != last);
                 let reads: SmallVec<[Possible; 4]> =
                     reads.map(|access| self.possible(access.value as usize, state)).collect();
                 let is_only_caller = |read: &Possible| read.caller && read.known.is_empty() && read.open.is_none();

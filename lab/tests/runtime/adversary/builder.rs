@@ -105,6 +105,8 @@ pub struct Builder {
     pub random: Random,
     /// 0 for the method that crashes, 1 for the harmless one.
     pub which: usize,
+    /// The caller sets what is computed from.
+    of_caller: bool,
     /// Names of the ways, from the kernel on.
     pub path: Vec<&'static str>,
     /// One of the ways is not evaluated.
@@ -125,10 +127,11 @@ pub struct Builder {
 }
 
 impl Builder {
-    fn new(random: Random, which: usize) -> Builder {
+    fn new(random: Random, which: usize, of_caller: bool) -> Builder {
         Builder {
             random,
             which,
+            of_caller,
             path: Vec::new(),
             open: false,
             program: Program::default(),
@@ -345,7 +348,8 @@ impl Builder {
     /// A value that is the goal when the kernel reads it, on at most `depth` ways one after the other.
     pub fn produce(&mut self, goal: &Goal, depth: usize) -> ValueId {
         if depth == 0 {
-            return self.literal(goal, self.which);
+            let is_input = self.of_caller && !matches!(goal, Goal::Bools(_) | Goal::Shape(_));
+            return if is_input { self.input_other(goal) } else { self.literal(goal, self.which) };
         }
         let all = ways(goal);
         for _ in 0..40 {
@@ -370,14 +374,11 @@ impl Builder {
         value
     }
 
-    /// Another value of the kind of a goal, for a place that is written before it is read.
+    /// Another value of the kind of a goal, which is harmless, for a place that is written before it is read.
     pub fn other(&mut self, goal: &Goal) -> ValueId {
         match goal {
-            Goal::Int(_) => self.int(1),
-            Goal::Double(_) => self.double(1.0),
-            Goal::Bool(_) => self.bool(false),
-            Goal::Bools(_) | Goal::Shape(_) => self.literal(goal, 1),
             Goal::Content(elements) => self.tensor(elements.scalar_type, &elements.sizes),
+            _ => self.literal(goal, 1),
         }
     }
 
@@ -570,6 +571,11 @@ fn tensor_goal(one: &TensorOperand, other: &TensorOperand) -> Option<Goal> {
     })
 }
 
+/// The harmless method with inputs in place of what is computed from.
+pub fn of_caller(target: &Target, way: &Way, depth: usize, seed: u64) -> Option<Variant> {
+    built(target, way, depth, seed, (1, true))
+}
+
 /// A method, and how it computes the operand.
 pub struct Variant {
     pub program: Program,
@@ -579,14 +585,15 @@ pub struct Variant {
 
 /// The method that crashes, and the harmless one, of a target on a way; `None` if the way does not lead to it.
 pub fn variants(target: &Target, way: &Way, depth: usize, seed: u64) -> Option<[Variant; 2]> {
-    let goal = goal(target)?;
-    let build = |which: usize| {
-        let mut builder = Builder::new(Random::new(seed), which);
-        let operand = builder.take(way, &goal, depth)?;
-        builder.kernel(target, operand);
-        let (path, open) = (builder.path.clone(), builder.open);
-        Some(Variant { program: builder.finish(), path, open })
-    };
+    let build = |which| built(target, way, depth, seed, (which, false));
     let both = [build(0)?, build(1)?];
     (both[0].path == both[1].path).then_some(both)
+}
+
+fn built(target: &Target, way: &Way, depth: usize, seed: u64, (which, of_caller): (usize, bool)) -> Option<Variant> {
+    let mut builder = Builder::new(Random::new(seed), which, of_caller);
+    let operand = builder.take(way, &goal(target)?, depth)?;
+    builder.kernel(target, operand);
+    let (path, open) = (builder.path.clone(), builder.open);
+    Some(Variant { program: builder.finish(), path, open })
 }

@@ -326,7 +326,7 @@ const INTS: &[Way] = &[
 
 const DOUBLES: &[Way] = &[
     way("a sum of Doubles", |b, goal, depth| {
-        let exact = |double: f64| (double - 1024.0 + 1024.0 == double || !double.is_finite()).then(|| double - 1024.0);
+        let exact = |double: f64| (double - 1024.0 + 1024.0 == double || !double.is_finite()).then_some(double - 1024.0);
         let (one, by) = (b.produce(&doubles(goal, exact)?, depth), b.double(1024.0));
         Some(double(b, "executorch_prim::add.Scalar", one, by))
     }),
@@ -1032,6 +1032,12 @@ const TENSORS: &[Way] = &[
         let to = b.other(goal);
         harmless(b, e, to);
         let from = b.produce(goal, depth);
+        b.delegate(from, to, &e.sizes);
+        Some(to)
+    }),
+    open("a delegate that writes an input", |b, goal, depth| {
+        let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && (1..=4).contains(&e.sizes.len()))?;
+        let (from, to) = (b.produce(goal, depth), b.input_other(goal));
         b.delegate(from, to, &e.sizes);
         Some(to)
     }),
