@@ -30,7 +30,7 @@ use super::json;
 use super::outputs::{NewFolder, Outputs};
 
 /// Content of `manifest.json`.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CorpusManifest<'a> {
     /// The release of ExecuTorch whose answers are `expected`.
@@ -40,7 +40,7 @@ pub struct CorpusManifest<'a> {
 }
 
 /// A malformed example: one defect.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CorpusExample<'a> {
     /// Name, which later versions do not change.

@@ -12,7 +12,7 @@ use super::outputs::{Outputs, Replaced};
 use super::sources::SourceArguments;
 
 /// Files that a command has read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Dependencies(IndexSet<PathBuf>);
 
 impl Dependencies {

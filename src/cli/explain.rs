@@ -28,7 +28,7 @@ pub struct ExplainArguments {
 }
 
 /// Subject that `explain` explains.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Explained {

@@ -44,7 +44,7 @@ pub struct VerifyArguments {
 }
 
 /// JSON output of `verify`.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct VerifyDocument {
     /// Name of the file.

@@ -22,7 +22,7 @@ pub struct OpsArguments {
 }
 
 /// Subjects that `ops` lists.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Listed {

@@ -15,7 +15,6 @@ use super::exit::Failure;
 use super::findings::{Counts, FileFindings};
 
 /// Releases of `--runtime`.
-#[derive(Debug)]
 pub struct Runtimes {
     /// The releases; `None` alone without the option.
     pub releases: Vec<Option<Release>>,

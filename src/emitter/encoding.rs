@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 /// Non-default encodings by table, numbered in the order of writing, and slot.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct FieldEncodings(HashMap<u32, Vec<(u16, FieldEncoding)>>);
 
 /// Encoding of a field.

@@ -32,7 +32,7 @@ fn weight_map<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<(
 const MAX_INDEX: u64 = MAX_HEADER;
 
 /// Content of a checkpoint.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CheckpointContent {
     /// The selected tensors.
     pub entries: Vec<FlatTensorEntry>,

@@ -41,7 +41,6 @@ pub enum DataRequest<'w> {
 }
 
 /// A blob, and the sizes inferred from its source.
-#[derive(Debug)]
 pub struct ResolvedData {
     /// Bytes in the dimension order of the tensor.
     pub blob: Blob,

@@ -14,7 +14,7 @@ use pte_model::program::memory_plan::DEFAULT_ALIGNMENT;
 use pte_model::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Places of shared state.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct SharedState {
     /// Offset in bytes, by pool and number of the state.
     offsets: HashMap<(u32, u32), u64>,

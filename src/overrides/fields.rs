@@ -15,7 +15,6 @@ use pte_model::format::flatbuffer::{ObjectKind, Scalar};
 use pte_model::format::path::{FieldPath, PathStep};
 
 /// An error or a warning about an override.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverrideMessage {
     /// Index of the override in the source.
     pub number: usize,
@@ -24,7 +23,7 @@ pub struct OverrideMessage {
 }
 
 /// Errors and warnings about the overrides of a file.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct OverrideReport {
     /// Overrides that cannot be applied.
     pub errors: Vec<OverrideMessage>,
@@ -33,7 +32,6 @@ pub struct OverrideReport {
 }
 
 /// An override with a resolved path: fields and indices, or a word of the file's header.
-#[derive(Debug)]
 pub struct PendingOverride<'s> {
     field: &'s FieldOverride,
     path: FieldPath,

@@ -13,7 +13,7 @@ use pte_model::format::{Kind, TableSchema, program};
 use pte_xnnpack::schema as xnnpack;
 
 /// Offset and type of a field or an item in a FlatBuffer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct FieldLocation {
     /// Offset of the table and slot; `None` for an item.
     pub field: Option<(usize, u16)>,
@@ -24,7 +24,7 @@ pub struct FieldLocation {
 }
 
 /// The content of a field or an item.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum FieldContent {
     /// A number of this type.
     Scalar(Scalar),

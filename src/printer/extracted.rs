@@ -36,7 +36,7 @@ pub struct ExtractedFile {
 }
 
 /// Files of extracted data. Printing the same data again returns the same file.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ExtractedFiles {
     files: Arc<BTreeMap<PathBuf, Blob>>,
     /// Path by identity of the data.

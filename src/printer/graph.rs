@@ -32,13 +32,12 @@ use pte_xnnpack::{BACKEND, parameters};
 use pte_yaml::tree::NodeId;
 
 /// Graphs of the payloads of a program, or descriptions of those that stay opaque.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct PayloadGraphs {
     payloads: HashMap<BlobId, Result<NamedGraph, String>>,
 }
 
 /// A graph with names of its values.
-#[derive(Debug)]
 pub struct NamedGraph {
     draft: Draft,
     names: Vec<String>,

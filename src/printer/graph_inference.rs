@@ -9,7 +9,7 @@ use pte_xnnpack::draft_sizes;
 use pte_xnnpack::model::{NodeOperation, Sizes};
 
 /// Properties of a value that are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct StatedValue {
     /// `true` to print the element type.
     pub datatype: bool,

@@ -85,7 +85,7 @@ impl Item {
 pub type Assumption = Vec<(usize, Item)>;
 
 /// A content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Node {
     /// Data of the file.
     Constant(BlobId),
@@ -108,7 +108,6 @@ pub enum Node {
 }
 
 /// A content that was evaluated.
-#[derive(Debug, Clone)]
 pub enum Evaluated {
     /// The content.
     Content(Blob),

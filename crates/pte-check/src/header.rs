@@ -11,7 +11,6 @@ use pte_model::format::path::Trail;
 use pte_model::format::{bundled_program, flat_tensor, program};
 
 /// Ranges of a file according to its validated header.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedHeader {
     /// Size of header and metadata in bytes, from the start of the file.
     pub metadata_len: u64,

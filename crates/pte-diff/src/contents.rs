@@ -43,7 +43,7 @@ struct Piece {
 }
 
 /// Reader of a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum ReadPlace {
     /// An argument of the instruction, and the position of the item if it is a list.
     Argument(usize, usize),

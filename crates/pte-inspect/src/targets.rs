@@ -14,7 +14,7 @@ const BUNDLED: &str = "program.";
 const MAX_STEPS: usize = 8;
 
 /// Findings and differences by the element that they are about.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Targets(HashMap<Target, Marks>);
 
 /// Findings and differences about an element, as indices in the lists from which a

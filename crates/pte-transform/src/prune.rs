@@ -21,7 +21,6 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor};
 
 /// Parts of a method that are kept.
-#[derive(Debug)]
 struct MethodUses {
     /// By value.
     values: Vec<bool>,
@@ -82,7 +81,7 @@ struct Marker<'p> {
 }
 
 /// Instructions that are kept even if nothing uses their results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Roots {
     /// Those with an effect.
     Effects,

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 /// A source of `examples/malformed`.
-#[derive(Debug)]
 pub struct Example {
     /// Path below that folder, without the extension.
     pub path: &'static str,

@@ -7,7 +7,6 @@ use serde::Serialize;
 pub const NO_RULE: &str = "none";
 
 /// The first line: `# RULE | DEFECT | verified: ANSWER | unverified: ANSWER`, or `# RULE | DEFECT | runtime: not run`.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLine<'a> {
     /// Rule of `check`; `None` for the word `none`.
     pub rule: Option<&'a str>,
@@ -19,7 +18,7 @@ pub struct FirstLine<'a> {
 
 /// Answers of ExecuTorch to the files of an example, in the order in which they are likely. Uninitialized memory has
 /// several answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Expected<'a> {
     /// A program that is verified when it is loaded (`InternalConsistency`).
@@ -30,7 +29,7 @@ pub struct Expected<'a> {
 
 /// Harm that a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER,
 /// ...`, and the harm.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Security<'a> {
     /// Advisories and findings, or the only word `hardening`.
@@ -46,7 +45,7 @@ pub struct Security<'a> {
 }
 
 /// Answer of a release that is not safe.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Affected<'a> {
     /// Release of ExecuTorch that answers.

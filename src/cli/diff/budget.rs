@@ -91,7 +91,7 @@ enum Allowance {
 pub struct Budget(Vec<(BudgetKey, Allowance, String)>);
 
 /// Result for a key.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetLine {
     key: &'static str,

@@ -15,7 +15,7 @@ use super::super::amounts::{pairs, unknown_key};
 pub struct Limits(Vec<(MemoryFigure, u64, String)>);
 
 /// Result for a figure.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitLine {
     /// Name of the figure.

@@ -45,7 +45,6 @@ use pte_releases::Release;
 use pte_yaml::tree::NodeId;
 
 /// The program of a document, with its tests and options.
-#[derive(Debug)]
 pub struct ResolvedProgram {
     /// Program with indices in place of names.
     pub program: Program,

@@ -17,7 +17,7 @@ pub struct Calls<'p> {
 }
 
 /// Form in which YAML states the arguments of an instruction.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct CallForm<'p> {
     /// Index of the operator of a kernel call.
     pub operator: Option<OperatorId>,

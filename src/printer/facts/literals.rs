@@ -59,7 +59,7 @@ pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTre
 }
 
 /// Mentions of a value in lists, calls, inputs and outputs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 struct Mention {
     /// Number of mentions.
     count: u32,

@@ -9,7 +9,7 @@ use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
 
 /// A view, and the tensor whose memory it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct View {
     /// Index of the value whose memory or data the view shares.
     pub base: usize,

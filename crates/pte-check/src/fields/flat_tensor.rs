@@ -17,7 +17,6 @@ use pte_model::program::{ExecutionPlan, Program, TensorData, TensorDataLocation,
 use pte_model::reader::program::Ranges;
 
 /// The data of a key.
-#[derive(Debug, Clone, PartialEq)]
 pub struct ExternalEntry {
     /// Index of the file in [`ExternalKeys::files`].
     pub file: usize,
@@ -30,7 +29,7 @@ pub struct ExternalEntry {
 }
 
 /// The keys of all `.ptd` files that are loaded with a program.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ExternalKeys {
     /// Names of the files.
     pub files: Vec<String>,

@@ -28,7 +28,7 @@ const MAX_KEY: usize = 658;
 const MAX_ARGS_OF_SHORT_KEY: usize = 16;
 
 /// A defect of an operator, which is reported if the operator is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum OperatorDefect {
     NoName,
     NoOverload,

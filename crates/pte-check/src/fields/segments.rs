@@ -8,7 +8,7 @@ use pte_model::format::flatbuffer::view::{Table, Tables, Vector};
 use pte_model::format::program::{data_segment, program, subsegment_offsets};
 
 /// Location of the constants.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum ConstantStorage<'a> {
     /// No constants.
     None,
@@ -26,7 +26,7 @@ pub enum ConstantStorage<'a> {
 }
 
 /// The lists of data that tensors and delegates of a program refer to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ProgramData<'a> {
     /// Offset of the first segment; 0 if there are no segments.
     pub segment_base: u64,

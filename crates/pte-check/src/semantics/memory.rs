@@ -29,7 +29,7 @@ const INDEX_ARGUMENTS: &[&str] = &["index", "indices"];
 /// A time span in which the content of a tensor is live. The start of the method is at time 0, step `i` at `i + 1`; the
 /// last two times are the read of the outputs and the start of the next execution. In a method with jumps, the span has
 /// all writes and reads of the tensor, and [`OverlapSweep::reads`] follows the paths.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct LiveRange {
     value: u32,
     /// Time of the write.

@@ -24,7 +24,7 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 
 /// Component of an operator.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component {
     /// Category: `Portable`, `Quantized` or `Cortex-M`.
     pub category: &'static str,

@@ -121,7 +121,6 @@ impl FirmwareNeeds<'_> {
 }
 
 /// Pools of a firmware for some methods, which are loaded one at a time, and one build of the runtime.
-#[derive(Debug)]
 pub struct Pools<'n> {
     /// Methods, for the binary interface.
     pub methods: Vec<&'n MethodFootprint>,

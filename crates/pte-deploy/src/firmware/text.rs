@@ -39,7 +39,7 @@ pub fn filled(template: &str, values: &[(&str, &dyn Display)]) -> String {
 }
 
 /// Comments of a language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Comment {
     /// `# ...`: Kconfig, CMake, YAML, CSV.
     Hash,

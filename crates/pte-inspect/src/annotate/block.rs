@@ -24,7 +24,7 @@ pub enum BlockKind {
 }
 
 /// Bytes with one owner. A claim whose bytes all belong to others has an empty block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct FileBlock {
     /// Start offset in the file.
     pub at: u64,

@@ -25,7 +25,6 @@ const SHOWN: u64 = 64;
 const MAX_HEADER_PADDING: u64 = 64;
 
 /// Bytes that two blocks claim.
-#[derive(Debug, Clone)]
 pub struct Overlap {
     /// Block that claims the bytes but does not own them.
     pub block: u32,
@@ -36,7 +35,6 @@ pub struct Overlap {
 }
 
 /// A file as blocks.
-#[derive(Debug)]
 pub struct FileMap {
     /// Metadata.
     head: Head,

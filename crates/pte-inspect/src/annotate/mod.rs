@@ -92,7 +92,7 @@ pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
 }
 
 /// Numbers of bytes by kind.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Default, Clone, Copy)]
 struct ByteCounts {
     explained: u64,
     padding: u64,

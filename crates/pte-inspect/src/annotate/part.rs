@@ -16,7 +16,7 @@ use pte_model::format::unknown::UnknownObject;
 use pte_payload::header::{HEADER, HEADER_FIELDS};
 
 /// The extended header of a file, with the value of its length field.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct StatedHeader {
     /// Header of the format.
     pub format: &'static ExtendedHeader,
@@ -52,7 +52,6 @@ impl StatedHeader {
 }
 
 /// A file, the program inside a `.bpte`, or the graph in the payload of a delegate.
-#[derive(Debug)]
 pub struct FilePart {
     /// Format of the file; for a payload, that of the program that contains it.
     pub format: Format,
@@ -81,7 +80,6 @@ pub struct FilePart {
 }
 
 /// A method in paths.
-#[derive(Debug, Clone)]
 pub struct MethodPath {
     /// `methods.forward`
     pub path: String,
@@ -90,7 +88,6 @@ pub struct MethodPath {
 }
 
 /// The payload around a graph.
-#[derive(Debug)]
 pub struct PayloadBytes {
     /// Offset in the file.
     pub at: u64,

@@ -50,7 +50,6 @@ pub enum RegionType {
 }
 
 /// Meaning of the bytes of a region.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meaning<'m> {
     /// A description in words.
     Text(&'m str),
@@ -93,7 +92,6 @@ pub enum TargetKind {
 }
 
 /// Bytes with one meaning.
-#[derive(Debug, Clone)]
 pub struct Region<'m> {
     /// Offset in the file.
     pub offset: u64,

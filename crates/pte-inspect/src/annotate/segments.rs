@@ -43,7 +43,7 @@ const FEW: usize = 64;
 const TENSOR_TAG: u8 = 5;
 
 /// The segments of a file, and the owners of data inside its FlatBuffer.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct SegmentMap {
     /// Segments in the order of the file.
     pub list: Vec<FileSegment>,
@@ -58,7 +58,6 @@ pub struct SegmentMap {
 }
 
 /// A segment, and the data in it.
-#[derive(Debug)]
 pub struct FileSegment {
     /// Index in the list of segments.
     pub index: usize,
@@ -77,7 +76,7 @@ pub struct FileSegment {
 }
 
 /// Kind of a range of a segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum RangeKind {
     /// Data with an owner.
     Data,
@@ -88,7 +87,6 @@ pub enum RangeKind {
 }
 
 /// A range of a segment.
-#[derive(Debug)]
 pub struct DataRange {
     /// Start offset in the file.
     pub at: u64,

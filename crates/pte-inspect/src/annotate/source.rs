@@ -16,7 +16,6 @@ const MAX_FIELD_ALIGNMENT: u64 = 8;
 const MAX_PADDING: u64 = 1 << 24;
 
 /// The bytes of a file.
-#[derive(Debug)]
 pub struct FileBytes<'a> {
     /// Bytes in memory, from the start of the file.
     pub memory: &'a [u8],

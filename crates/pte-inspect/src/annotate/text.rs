@@ -26,7 +26,7 @@ const VALUE_WIDTH: usize = 12;
 const MAX_STRING: usize = 60;
 
 /// Colours of a terminal, or none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Style {
     heading: &'static str,
     defect: &'static str,

@@ -52,7 +52,7 @@ pub struct ComparedTime {
 }
 
 /// Collects durations.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Tally {
     count: u64,
     total: u64,

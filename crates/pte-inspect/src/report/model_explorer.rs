@@ -10,19 +10,19 @@ use crate::payload_graph::PayloadGraph;
 use pte_payload::decoded::PayloadNode;
 
 /// Collection of graphs.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct ViewerCollection {
     label: String,
     graphs: Vec<ViewerGraph>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct ViewerGraph {
     id: String,
     nodes: Vec<ViewerNode>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ViewerNode {
     id: String,
@@ -41,13 +41,13 @@ struct ViewerNode {
     outputs_metadata: Option<Vec<ViewerMetadata>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct ViewerAttribute {
     key: String,
     value: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ViewerEdge {
     source_node_id: String,
@@ -56,7 +56,7 @@ struct ViewerEdge {
 }
 
 /// An output or input of a node.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct ViewerMetadata {
     id: String,
     attrs: Vec<ViewerAttribute>,

@@ -35,7 +35,7 @@ pub struct ConstantCall<'a> {
 }
 
 /// A tensor argument with its content.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Constant<'a> {
     pub meta: &'a TensorMeta,
     pub data: &'a Blob,

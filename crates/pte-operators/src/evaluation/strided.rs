@@ -10,7 +10,6 @@ use super::error::{Result, refuse};
 const SMALL: u64 = 1 << 20;
 
 /// The elements of a result in the order of its memory, as positions in a source.
-#[derive(Debug, Clone)]
 pub(super) struct Strided {
     /// Position of the first element.
     pub offset: i64,

@@ -225,7 +225,7 @@ fn is_open(result: &ResultMeta) -> bool {
 }
 
 /// Comparison of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Verdict {
     Inferred,
     Undetermined,

@@ -9,7 +9,7 @@ use pte_model::format::ScalarType;
 use pte_model::format::scalar_type::Encoding;
 
 /// Category of an element type; a greater one wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Category {
     Bool,
     Integer,
@@ -18,7 +18,7 @@ pub(super) enum Category {
 }
 
 /// Element type that a function of operands has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum ResultType {
     /// That to which the operands are promoted.
     Promoted,
@@ -99,7 +99,7 @@ pub(crate) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
 }
 
 /// An operand: a tensor, or the category of a number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 enum Operand<'a> {
     Tensor(&'a TensorMeta),
     Number(ScalarCategory),

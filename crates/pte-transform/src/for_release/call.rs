@@ -16,7 +16,7 @@ pub struct CallContext<'p> {
 }
 
 /// Calls in place of one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Rewritten {
     /// The calls, in order.
     pub calls: Vec<NewCall>,

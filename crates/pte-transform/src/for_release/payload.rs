@@ -21,7 +21,7 @@ use pte_xnnpack::schema::{QuantParams, per_channel_group_quant};
 use pte_xnnpack::{constants, encode, parts};
 
 /// Result of rewriting the payloads of a program.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RewrittenPayloads {
     /// Number of distinct payloads that changed.
     pub rewritten: usize,

@@ -7,7 +7,7 @@ use pte_model::data::BlobId;
 use pte_model::program::{EValue, Tensor, TensorData, ValueId};
 
 /// Operand of a call: equal operands have the same content.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 enum Operand {
     /// A value as it is after a number of writes.
     Value { value: usize, writes: usize },

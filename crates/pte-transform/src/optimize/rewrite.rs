@@ -28,7 +28,7 @@ pub struct Context<'p> {
 }
 
 /// Replacement for the result of a removed instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Supply {
     /// Another value is used in its place.
     Value(usize),
@@ -37,7 +37,7 @@ pub enum Supply {
 }
 
 /// Changes of a method.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Rewrite {
     /// By step of a removed instruction: its results, and how they are supplied.
     pub removed: BTreeMap<u32, Vec<(usize, Supply)>>,

@@ -10,7 +10,7 @@ use pte_model::program::pools::PoolRanges;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program};
 
 /// An instruction at its position, counted through all chains.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Step<'p> {
     pub instruction: &'p Instruction,
     /// Number of leading arguments that it reads. The others are results.
@@ -22,7 +22,6 @@ pub struct Step<'p> {
 }
 
 /// The uses of the values of a method.
-#[derive(Debug)]
 pub struct MethodGraph<'p> {
     pub plan: &'p ExecutionPlan,
     pub steps: Vec<Step<'p>>,

@@ -27,13 +27,12 @@ pub fn has_data(value: &EValue) -> bool {
 }
 
 /// The tensors of all methods at explicit locations. Methods may share their pools.
-#[derive(Debug)]
 pub struct PlacedTensors {
     pools: BTreeMap<u32, Pool>,
 }
 
 /// Tensors of a pool, sorted by the start of their bytes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Pool {
     /// Offset, method and value of each tensor.
     tensors: Vec<(u64, usize, usize)>,

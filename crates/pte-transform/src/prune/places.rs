@@ -15,14 +15,13 @@ use pte_model::program::pools::{PoolContent, PoolRange};
 const MOST_PLACES: usize = 8;
 
 /// A location of the values of a group. Time 0 is before the first step, step `i` is at `i + 1`.
-#[derive(Debug)]
 struct Place {
     range: PoolRange,
     life: Life,
 }
 
 /// Time span in which a location has the content that its group wrote.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Life {
     /// The first time at which all of its bytes are written on all paths; `usize::MAX` if there is none.
     start: usize,
@@ -35,7 +34,6 @@ impl Life {
 }
 
 /// The locations of a method.
-#[derive(Debug)]
 pub struct Places {
     places: Vec<Place>,
     /// By value: its own location. A value that becomes an alias has the locations of its group.

@@ -60,7 +60,6 @@ impl LoweredValue {
 }
 
 /// An operation.
-#[derive(Debug)]
 pub struct LoweredNode<'g> {
     /// Family.
     pub kind: Family,
@@ -114,7 +113,6 @@ impl<'g> LoweredNode<'g> {
 }
 
 /// XNNPACK's subgraph, which the backend creates from a payload.
-#[derive(Debug)]
 pub struct Lowered<'g> {
     /// Values, also those that rewrites removed: the runtime keeps their descriptions.
     pub values: Vec<LoweredValue>,

@@ -10,7 +10,7 @@ use crate::schema::{
 use pte_payload::memory::Processor;
 
 /// Memory of an operation in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub struct NodeMemory {
     /// Objects, and zeros that stand for pixels outside of an image.
     pub objects: u64,
@@ -59,7 +59,7 @@ pub struct Operators<'l> {
 }
 
 /// A matrix product or convolution.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct Weights {
     product: Product,
     tile: Tile,

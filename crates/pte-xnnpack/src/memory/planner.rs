@@ -2,7 +2,7 @@
 //! smallest gap that fits it among those values that live at the same time. It knows sizes and times only.
 
 /// A value, or the memory that an operation needs while it runs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Usage {
     /// Size in bytes, rounded as the workspace needs it; 0 for a value that has the memory of another one.
     pub bytes: u64,

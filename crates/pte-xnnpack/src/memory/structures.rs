@@ -5,7 +5,7 @@ use super::tiles::column;
 use pte_payload::memory::Processor;
 
 /// Sizes in bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Structures {
     /// An operation.
     pub operator: u64,

@@ -27,7 +27,7 @@ pub enum Product {
 }
 
 /// Tile of a microkernel.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Tile {
     /// Numbers of rows for which there is a microkernel.
     pub rows: &'static [u64],
@@ -40,7 +40,7 @@ pub struct Tile {
 }
 
 /// Tile of a depthwise convolution.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct DepthwiseTile {
     /// Largest number of elements of the kernel, to which it is padded.
     pub elements: u64,
