@@ -12,7 +12,7 @@ use pte_emit::command::text::{counted, first_names, nearest};
 use pte_emit::program::{Memory, TensorData};
 use pte_emit::{
     AssembleOptions, Assembly, Code, DEFAULT_MAX_SIZE, Error, Model, SourceNames,
-    check::{CheckOptions, RuleSeverity},
+    check::{CheckOptions, RuleSeverity, Work},
     command::workers,
     edit::Pattern,
     plan::{LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Shards},
@@ -246,7 +246,7 @@ impl Command<'_> {
         }
         let source = match io::open(input) {
             Ok(source) if source.is_text() => source,
-            Ok(binary) => return vec![self.assemble_document(io::stem(input), binary, messages)],
+            Ok(binary) => return vec![self.assemble_document(io::stem(input), binary, &Work::default(), messages)],
             Err(error) => return vec![Err(error.into())],
         };
         let documents = match sources.documents(source) {
@@ -263,12 +263,14 @@ impl Command<'_> {
             let message = format!("{} has {documents}, which need an output folder; {advice}", input.display());
             return vec![Err(Failure::Usage(message))];
         }
+        // All documents of a file have the work of one program.
+        let work = Work::default();
         let document = |(source, number)| {
             let mut name = io::stem(input).to_owned();
             if count > 1 {
                 name.push(format!("-{number}"));
             }
-            self.assemble_document(&name, source, messages)
+            self.assemble_document(&name, source, &work, messages)
         };
         documents.into_iter().zip(1..).map(document).collect()
     }
@@ -490,8 +492,14 @@ fn is_folder_name(path: &Path) -> bool {
 }
 
 impl Command<'_> {
-    /// Assembles a document. `name` is the default name of its outputs.
-    fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
+    /// Assembles a document. `name` is the default name of its outputs; its validation takes from `work`.
+    fn assemble_document(
+        &self,
+        name: &OsStr,
+        source: Model,
+        work: &Work,
+        messages: &Messages,
+    ) -> Result<Written, Failure> {
         let Command { arguments, sources, .. } = self;
         let mut options = arguments.options(name);
         options.for_runtime.clone_from(&self.runtime);
@@ -514,7 +522,7 @@ impl Command<'_> {
         let main = destination.target(name, format);
         let targets = destination.targets(&files, &assembly, main.as_deref())?;
         if messages.warns() {
-            let mut options = self.validator.clone();
+            let mut options = self.validator.clone().work(work.clone());
             if arguments.internal_data.iter().any(String::is_empty) {
                 // Their data are in the program now.
                 options.with.clear();

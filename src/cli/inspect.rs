@@ -8,6 +8,7 @@ use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
     Code, Error,
+    check::Work,
     inspect::{
         ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, FileFacts, InspectOptions, Inspection,
         MethodSummary, ProgramSummary, ValueSummary,
@@ -73,8 +74,10 @@ fn inspect(
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
     let mut malformed = Vec::new();
+    // All documents of a file have the work of one program.
+    let options = options.clone().check(options.check.clone().work(Work::default()));
     for source in sources.open(input)? {
-        for (name, inspection) in source.inspect(options)? {
+        for (name, inspection) in source.inspect(&options)? {
             match arguments.format.is_json() {
                 true => *out += &json::text(&inspection),
                 false => {

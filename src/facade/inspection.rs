@@ -278,27 +278,20 @@ impl Model {
         self.files()?.into_iter().map(inspect).collect()
     }
 
-    /// Returns the known releases with which [`Model::check`] finds no error. What differs between the releases are the
-    /// requirements of the program, and the profile; the file is validated once for each profile.
+    /// Returns the known releases that have what the program requires, and with which [`Model::check`] finds no error.
     fn releases(&self, program: &Program, options: &CheckOptions) -> Result<Vec<String>, Error> {
         let requirements = Requirements::of(program);
         let mut options = self.loaded(options)?.into_owned();
         if let SourceContent::Text(_) = &self.source().content {
             options.reported.clone_from(self.assembly()?.unknown_operators());
         }
-        let (mut valid, mut running) = (Vec::new(), Vec::new());
-        for release in Release::known().filter(|release| requirements.are_met_by(release)) {
-            let profile = options.profile.of_release(&release);
-            if valid.iter().all(|(known, _)| *known != profile) {
-                options.runtime = Some(release.clone());
-                // The program is the first file; the others are inspected on their own.
-                valid.push((profile, !self.check(&options)?.first().is_some_and(|(_, found)| found.has_errors())));
-            }
-            if valid.contains(&(profile, true)) {
-                running.push(release.version().to_string());
-            }
-        }
-        Ok(running)
+        let releases = Release::known().filter(|release| requirements.are_met_by(release));
+        let releases: Vec<Option<Release>> = releases.map(Some).collect();
+        // The program is the first file; the others are inspected on their own.
+        let found = self.check_for(&options, &releases)?;
+        let valid = found.iter().map(|files| !files.first().is_some_and(|(_, found)| found.has_errors()));
+        let running = releases.iter().flatten().zip(valid).filter(|(_, is_valid)| *is_valid);
+        Ok(running.map(|(release, _)| release.version().to_string()).collect())
     }
 }
 

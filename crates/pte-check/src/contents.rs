@@ -276,7 +276,12 @@ impl Contents {
         let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
         let bytes = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
         let too_large = || refused("the constants that calls read are too large in total");
-        workers::lock(&method.constant_bytes).spend(bytes).ok_or_else(too_large)?;
+        // What does not fit into the rest is not computed first.
+        let left = {
+            let mut budget = workers::lock(&method.constant_bytes);
+            budget.spend(bytes).ok_or_else(too_large)?;
+            budget.left()
+        };
         let (list, data): (Vec<Argument<'_>>, Vec<ArgumentData<'_>>) = arguments
             .iter()
             .map(|(argument, blobs)| {
@@ -288,7 +293,11 @@ impl Contents {
                 (argument.clone(), data)
             })
             .unzip();
-        let found = record.evaluate(&list, &data, &outs, MAX_RESULT as u64).map_err(|error| match error {
+        let found = record.evaluate(&list, &data, &outs, MAX_RESULT.min(left) as u64).map_err(|error| match error {
+            Unevaluated::Reason(_) if left < MAX_RESULT => {
+                _ = workers::lock(&method.constant_bytes).spend(usize::MAX);
+                too_large()
+            }
             Unevaluated::Operator => format!("{} at instruction {step} is not evaluated", known.name),
             Unevaluated::Reason(reason) => refused(reason),
             Unevaluated::Inference(InferenceError::Undetermined(reason)) => refused(reason),

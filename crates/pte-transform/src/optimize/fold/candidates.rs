@@ -16,7 +16,7 @@ use pte_operators::inference::{InferenceError, TensorMeta};
 const MAX_RESULT: u64 = 64 << 20;
 
 /// Bytes of arguments and results that are computed in memory, in addition to a multiple of the data of the program.
-const WORK: u64 = 256 << 20;
+const WORK: u64 = 64 << 20;
 const WORK_PER_BYTE: u64 = 8;
 
 /// Bytes of results in memory, in addition to the bytes of the data of the program.
