@@ -76,8 +76,8 @@ pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
 pub mod check {
     pub use pte_check::target::Target;
     pub use pte_check::{
-        CheckOptions, DataFile, Finding, Findings, Location, Profile, Releases, Rule, RuleId, RuleSeverity,
-        RuntimeError, SourcePosition, TruncatedRule, UnknownRuleId, Work,
+        CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
+        SourcePosition, TruncatedRule, UnknownRuleId, Work,
     };
 }
 

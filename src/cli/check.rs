@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{clipped, counted};
+use pte_emit::release::Release;
 use pte_emit::{
     Error, Format, Model, Report, SourceNames,
-    check::{
-        CheckOptions, Finding, Findings, Profile, Releases, Rule, RuleId, RuleSeverity, Target, TruncatedRule, Work,
-    },
+    check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule, Work},
 };
 
 use super::exit::{Exit, Failure};
@@ -290,7 +289,7 @@ fn add_target(
 fn validate_source(
     source: &Model,
     options: &CheckOptions,
-    releases: &Releases,
+    releases: &[Option<Release>],
     target: Option<&Target>,
 ) -> Result<Vec<Validated>, Error> {
     let assembly = match source.is_text().then(|| source.assembly()).transpose() {

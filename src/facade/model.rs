@@ -15,7 +15,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::facade::source::{Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use pte_check::{CheckOptions, DataFile, Findings, Releases};
+use pte_check::{CheckOptions, DataFile, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};
 use pte_model::data::{Blob, Origin};
@@ -26,6 +26,7 @@ use pte_model::format::{Format, container};
 use pte_model::program::Program;
 use pte_model::program::element::Part;
 use pte_model::reader;
+use pte_releases::Release;
 
 /// Maximum number of documents of a YAML file: each takes work of its own, and its outputs are files of their own.
 pub const MAX_DOCUMENTS: usize = 1000;
@@ -719,7 +720,7 @@ impl Model {
     pub fn check_for(
         &self,
         options: &CheckOptions,
-        releases: &Releases,
+        releases: &[Option<Release>],
     ) -> Result<Vec<Vec<(String, Findings)>>, Error> {
         let options = &*self.loaded(options)?;
         let SourceContent::Binary(origin) = &self.source.content else {
@@ -852,7 +853,7 @@ impl Assembly {
     ///
     /// # Errors
     /// Those of [`Assembly::check`].
-    pub fn check_for(&self, options: &CheckOptions, releases: &Releases) -> Result<Vec<Vec<Findings>>, Error> {
+    pub fn check_for(&self, options: &CheckOptions, releases: &[Option<Release>]) -> Result<Vec<Vec<Findings>>, Error> {
         crate::assembly::check::assembly(self, options, releases).map_err(|error| self.error(&error))
     }
 

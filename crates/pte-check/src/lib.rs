@@ -103,7 +103,8 @@ pte_model::options! {
         /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
         pub kept: Option<usize>,
         /// Work that all checks with these options, and with copies of them, may take together, such as those of the
-        /// documents of a file; `None` for work of its own in each check. What is not checked because of it is an error.
+        /// documents of a file; `None` for work of its own in each check. What is not checked because of it is an
+        /// error.
         pub work: Option<Work>,
     }
 }

@@ -131,12 +131,12 @@ impl Default for Work {
 impl Work {
     /// Returns a copy that later work on the original does not change. The checks of a method begin with the same rest,
     /// so that the findings do not depend on their order.
-    pub fn now(&self) -> Vec<usize> {
+    pub(crate) fn now(&self) -> Vec<usize> {
         self.0.iter().map(|left| left.load(Ordering::Relaxed)).collect()
     }
 
     /// Returns the units that a method may take: its own, and the common ones that were left when it began.
-    pub fn budget(&self, limit: &'static Limit, now: &[usize], accesses: usize) -> Budget {
+    pub(crate) fn budget(&self, limit: &'static Limit, now: &[usize], accesses: usize) -> Budget {
         let index = LIMITS.iter().position(|other| std::ptr::eq(*other, limit));
         let common = index.and_then(|index| now.get(index)).copied().unwrap_or(limit.least);
         let all = common.saturating_add(limit.per_access.saturating_mul(accesses));

@@ -137,8 +137,8 @@ impl<'p> MethodAnalysis<'p> {
         blob.read_at(0, len?).ok()
     }
 
-    /// Collects the accesses of a method, whose checks take from `work`. `None` if it has more than 2^32 instructions or
-    /// values.
+    /// Collects the accesses of a method, whose checks take from `work`. `None` if it has more than 2^32 instructions
+    /// or values.
     pub fn new(program: &'p Program, index: usize, set: &OperatorSet, work: &Work) -> Option<MethodAnalysis<'p>> {
         let plan = program.plans().get(index)?;
         let values = plan.values();
