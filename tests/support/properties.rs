@@ -169,7 +169,7 @@ pub fn check_needs_no_data(path: &Path) {
 const HEADER: usize = 64;
 
 /// Rules of delegate payloads, which read data.
-const ABOUT_PAYLOADS: [RuleId; 11] = [
+const ABOUT_PAYLOADS: [RuleId; 12] = [
     RuleId::D_11,
     RuleId::D_12,
     RuleId::D_13,
@@ -181,6 +181,7 @@ const ABOUT_PAYLOADS: [RuleId; 11] = [
     RuleId::D_19,
     RuleId::D_20,
     RuleId::D_21,
+    RuleId::D_23,
 ];
 
 /// Returns `true` for a finding that follows from data: that of a payload, or of the elements of a constant.

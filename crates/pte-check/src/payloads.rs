@@ -31,6 +31,7 @@ fn rule_id(rule: PayloadRule) -> RuleId {
         PayloadRule::Sizes => D_17,
         PayloadRule::Bounds => D_19,
         PayloadRule::Lists => D_20,
+        PayloadRule::BiasScale => D_23,
     }
 }
 

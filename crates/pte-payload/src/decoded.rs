@@ -113,6 +113,8 @@ pub enum PayloadRule {
     Bounds,
     /// The lists of inputs and outputs are those of the flags.
     Lists,
+    /// The scale of a bias is that of the products to which it is added.
+    BiasScale,
 }
 
 /// A part of a payload that a finding is about.

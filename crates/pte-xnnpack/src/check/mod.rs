@@ -37,6 +37,9 @@ const MAX_EXTERNS: u64 = 4096;
 /// Number that divides the size of groups of quantized weights.
 const GROUP: u64 = 32;
 
+/// Largest relative difference of the scale of a bias from the product of two scales: that of rounding.
+const MAX_DIFFERENCE: f32 = 1e-3;
+
 type Result<T> = std::result::Result<T, Box<ReadError>>;
 
 /// Use of a constant.
@@ -525,6 +528,7 @@ impl<'g> Checker<'g> {
         self.types(checked)?;
         self.rule = PayloadRule::Quantization;
         self.operand_scales(checked)?;
+        self.bias_scale(checked);
         self.rule = PayloadRule::Sizes;
         self.sizes(checked)?;
         self.rule = PayloadRule::Graph;
@@ -659,6 +663,25 @@ impl<'g> Checker<'g> {
                 table.wrong(slot, format!("{scales} is {factor:e}, expected {expected}"))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Compares the scale of a bias with those of the input and the filter. Scales in constants are not read.
+    fn bias_scale(&mut self, CheckedNode { operation, node, row, .. }: CheckedNode<'_>) {
+        let scales = node.operands().filter(|(operand, _)| !operand.is_output).map(|(operand, id)| {
+            let scale = match self.values.get(&id)?.scales {
+                ValueScales::One(scale, _) | ValueScales::Channels { largest: Some(scale), .. } => scale,
+                ValueScales::Channels { largest: None, .. } | ValueScales::None => return None,
+            };
+            Some((operand.name, scale))
+        });
+        let Some(scales) = scales.collect::<Option<Vec<_>>>().filter(|_| row.requantization.is_some()) else { return };
+        if let [(_, input), (_, filter), (OPTIONAL_OPERAND, bias)] = scales[..]
+            && (input * filter - bias).abs() > input * filter * MAX_DIFFERENCE
+        {
+            let found = format!("a bias of scale {bias:e} of `{}`", operation.word());
+            let expected = format!("{:e}, the scale of the input times that of the filter", input * filter);
+            self.remark(PayloadRule::BiasScale, found, &expected);
         }
     }
 
