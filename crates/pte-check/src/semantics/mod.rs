@@ -15,11 +15,13 @@ mod initialisation;
 pub mod limits;
 mod memory;
 mod paths;
+mod possible;
 mod shared_state;
 mod sharing;
 mod state;
 mod unused;
 pub(super) mod values;
+mod writers;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -20,6 +20,8 @@ use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
+use super::possible::{Open, Possible, Why};
+use super::writers::Writers;
 use crate::RuleId::X_10;
 use pte_analysis::access::Access;
 use pte_analysis::aliases::{AliasKind, Groups};
@@ -30,7 +32,6 @@ use pte_model::data::Blob;
 use pte_model::data::number::{self, NumericValue};
 use pte_model::format::ScalarType;
 use pte_model::program::instruction::Callee;
-use pte_model::program::pools::PoolRange;
 use pte_model::program::{EValue, Instruction, Tensor, TensorData, ValueId};
 use pte_operators::Base;
 use pte_operators::facts::{Facts, LoopPart};
@@ -40,9 +41,6 @@ use pte_operators::kinds::{Kinds, ResultKinds};
 
 /// Maximum number of combinations of operands with which a call is checked.
 const MAX_COMBINATIONS: usize = 256;
-
-/// Maximum number of contents that a tensor may have.
-const MAX_CONTENTS: usize = 8;
 
 /// Maximum number of values that have the memory of each other because of moves.
 const MAX_PARTNERS: usize = 64;
@@ -55,128 +53,6 @@ const MAX_READ: usize = 256;
 
 /// Number of rounds in a row after which a value that is new in each of them is a counter.
 const MAX_ROUNDS: u8 = 3;
-
-/// Reason why something that follows from the file is not evaluated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Open {
-    /// The instruction.
-    pub step: u32,
-    /// The reason.
-    pub why: Why,
-}
-
-impl Open {
-    /// Returns the reason in words: a clause.
-    pub fn reason(&self, method: &MethodAnalysis<'_>) -> String {
-        let step = self.step;
-        let name = || match method.steps.get(step as usize).and_then(|instruction| method.call(instruction)) {
-            Some((known, _)) => format!("{} at instruction {step}", known.name),
-            None => format!("instruction {step}"),
-        };
-        match self.why {
-            Why::Operator => format!("{} is not evaluated", name()),
-            Why::Delegate => format!("the delegate of instruction {step} computes it"),
-            Why::Overlap => format!("{} writes a part of its memory", name()),
-            Why::Several => {
-                let most = limits::COMPUTED.of(0);
-                format!("it may be more than {most} numbers, or {MAX_CONTENTS} contents, at instruction {step}")
-            }
-            Why::Steps => {
-                let most = method.limit(&limits::STEPS);
-                format!("the loop at instruction {step} takes more than {most} executed instructions")
-            }
-        }
-    }
-}
-
-/// Reason of [`Open`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
-    /// Results of the operator are not evaluated.
-    Operator,
-    /// A delegate computes it.
-    Delegate,
-    /// The instruction writes a part of the memory.
-    Overlap,
-    /// It may be more than a limit.
-    Several,
-    /// The loop takes more instructions than the limit.
-    Steps,
-}
-
-/// What a value may be.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Possible {
-    /// Ascending.
-    pub known: SmallVec<[Item; 2]>,
-    /// Or what the caller decides.
-    pub caller: bool,
-    /// Or something that follows from the file, but is not evaluated.
-    pub open: Option<Open>,
-}
-
-impl Possible {
-    fn none() -> Possible {
-        Possible { known: SmallVec::new(), caller: false, open: None }
-    }
-
-    fn of(item: Item) -> Possible {
-        Possible { known: SmallVec::from_slice(&[item]), ..Possible::none() }
-    }
-
-    fn caller() -> Possible {
-        Possible { caller: true, ..Possible::none() }
-    }
-
-    fn open(step: u32, why: Why) -> Possible {
-        Possible { open: Some(Open { step, why }), ..Possible::none() }
-    }
-
-    fn add(&mut self, other: &Possible) {
-        for item in &other.known {
-            if let Err(at) = self.known.binary_search(item) {
-                self.known.insert(at, *item);
-            }
-        }
-        self.caller |= other.caller;
-        self.open = self.open.max(other.open);
-    }
-
-    /// Returns what a value may be if it is either of the two; `widened` are more things than the limit: it takes
-    /// `true` for contents.
-    fn join(&self, other: &Possible, widened: impl FnOnce(bool) -> Possible) -> Possible {
-        let mut joined = self.clone();
-        joined.add(other);
-        let is_content = joined.is_content();
-        if joined.known.len() > if is_content { MAX_CONTENTS } else { limits::COMPUTED.of(0) + 1 } {
-            let widened = if joined.is_caller() { Possible::caller() } else { widened(is_content) };
-            joined.known.clear();
-            joined.add(&widened);
-        }
-        joined
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.known.is_empty() && !self.caller && self.open.is_none()
-    }
-
-    /// Returns `true` if the caller decides a part of it; also a size that only execution determines.
-    fn is_caller(&self) -> bool {
-        self.caller || self.known.iter().any(|item| matches!(item, Item::AtMost(_)))
-    }
-
-    fn is_content(&self) -> bool {
-        matches!(self.known.first(), Some(Item::Content(_)))
-    }
-
-    /// Returns the only thing that the value can be.
-    fn only(&self) -> Option<Item> {
-        match (&self.known[..], self.caller, self.open) {
-            ([item], false, None) => Some(*item),
-            _ => None,
-        }
-    }
-}
 
 /// By step: the possible combinations of numbers that the instruction reads.
 pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
@@ -1055,51 +931,4 @@ fn accepts(known: &ResolvedOperator, args: &[ValueId], (value, item): (usize, It
 /// Returns `true` for an operator that reads numbers as more than numbers to compute with.
 fn is_kernel(known: &ResolvedOperator) -> bool {
     known.signature.result.is_none_or(|result| result == Base::Tensor)
-}
-
-/// Planned memory that instructions write, by pool and start.
-struct Writers {
-    /// Sorted: pool, start, end and value.
-    ranges: Vec<(u32, u64, u64, usize)>,
-    /// By range: greatest end in the pool so far.
-    ends: Vec<u64>,
-}
-
-impl Writers {
-    fn new(method: &MethodAnalysis<'_>, bases: &HashMap<usize, usize>) -> Writers {
-        let written =
-            method.accesses().list.iter().filter(|access| access.kind.may_write() && access.kind != AccessKind::Alias);
-        let range = |access: &Access| {
-            let value = access.value as usize;
-            let value = bases.get(&value).copied().unwrap_or(value);
-            method.ranges[value].map(|range| (range.pool, range.start, range.end, value))
-        };
-        let mut ranges: Vec<_> = written.filter_map(range).collect();
-        ranges.sort_unstable();
-        ranges.dedup();
-        let mut ends: Vec<u64> = Vec::with_capacity(ranges.len());
-        for (at, (pool, _, end, _)) in ranges.iter().enumerate() {
-            let before = at.checked_sub(1).filter(|before| ranges[*before].0 == *pool).map_or(0, |before| ends[before]);
-            ends.push(before.max(*end));
-        }
-        Writers { ranges, ends }
-    }
-
-    /// Returns the other values that overlap a range.
-    fn overlapping(&self, value: usize, range: &PoolRange, work: &mut Budget) -> Option<Vec<(usize, Option<u64>)>> {
-        let last = self.ranges.partition_point(|(pool, start, ..)| (*pool, *start) < (range.pool, range.end));
-        let mut found = Vec::new();
-        for at in (0..last).rev() {
-            let (pool, start, end, other) = self.ranges[at];
-            if pool != range.pool || self.ends[at] <= range.start {
-                break;
-            }
-            work.spend(1)?;
-            if end > range.start && other != value {
-                let is_covered = start <= range.start && end >= range.end;
-                found.push((other, is_covered.then(|| range.start - start)));
-            }
-        }
-        Some(found)
-    }
 }
