@@ -79,6 +79,7 @@ pub mod check {
         CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
         SourcePosition, TruncatedRule, UnknownRuleId, Work,
     };
+    pub use pte_model::format::foreign::Diagnosis;
 }
 
 /// Differences between two programs, of their content and of their outputs (docs/diff.md).
@@ -253,6 +254,7 @@ pub mod command {
     pub use pte_diff::is_null_device;
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
+    pub use pte_model::format::foreign::is_text;
     pub use pte_yaml::bytes::{self, parse_bytes};
     pub use pte_yaml::template::is_name as is_variable_name;
 }

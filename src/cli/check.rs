@@ -5,10 +5,11 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::command::text::{clipped, counted};
+use pte_emit::command::text::{clipped, counted, escaped};
 use pte_emit::release::Release;
 use pte_emit::{
     Error, Format, Model, Report, SourceNames,
@@ -372,7 +373,16 @@ fn help(validated: &[Validated]) -> String {
     }
     rules.sort_by_key(|rule| rule.severity);
     let ids: Vec<&str> = rules.iter().take(EXPLAINED).map(|rule| rule.id.as_str()).collect();
-    if ids.is_empty() { String::new() } else { format!("help: pte-emit explain {}\n", ids.join(" ")) }
+    let mut out = String::new();
+    for file in validated.iter().map(|validated| &validated.file) {
+        if let Some(diagnosis) = file.diagnosis() {
+            let _ = writeln!(out, "help: {}: {diagnosis}", escaped(&file.name));
+        }
+    }
+    if !ids.is_empty() {
+        let _ = writeln!(out, "help: pte-emit explain {}", ids.join(" "));
+    }
+    out
 }
 
 /// Groups notes that differ in their position only, at the first of them; other findings are groups of one.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use pte_emit::command::text::{self, escaped};
 use pte_emit::{
     Diagnostic, Error, Model, Report, Severity,
-    check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule},
+    check::{Diagnosis, Finding, Findings, Rule, RuleSeverity, TruncatedRule},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -180,6 +180,9 @@ struct FileDocument<'f> {
     findings: Vec<EntryDocument<'f>>,
     /// Rules with more findings.
     truncated: Vec<TruncatedRule>,
+    /// What a malformed file is that is something else, or how it was damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<&'f Diagnosis>,
 }
 
 #[derive(Serialize)]
@@ -233,6 +236,11 @@ impl FileFindings {
         let findings = findings.into_iter().collect();
         let (name, document) = (source.name().to_owned(), source.document());
         FileFindings { name, document, is_yaml: source.is_text(), report, findings, ..FileFindings::default() }
+    }
+
+    /// Returns what a malformed file is that is something else, or how it was damaged.
+    pub fn diagnosis(&self) -> Option<&Diagnosis> {
+        self.findings.iter().find_map(|findings| findings.diagnosis.as_ref())
     }
 
     /// The errors of a file that cannot be read.
@@ -314,6 +322,7 @@ impl FileFindings {
             counts: self.counts(),
             findings: self.entries().map(Entry::document).collect(),
             truncated: self.truncated().collect(),
+            diagnosis: self.diagnosis(),
         }
     }
 }

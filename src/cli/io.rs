@@ -8,9 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use pte_emit::command::parse_bytes;
 use pte_emit::command::text::{counted, escaped};
 use pte_emit::command::workers::lock;
+use pte_emit::command::{bytes, is_text};
 use pte_emit::{Code, Error, Format, Model, Report};
 
 use super::findings::{FileFindings, Level};
@@ -64,7 +64,7 @@ pub fn open_any(path: &Path) -> Result<Model, Error> {
 /// # Errors
 /// A message with the expected form.
 pub fn size(text: &str) -> Result<u64, String> {
-    parse_bytes(text).ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
+    bytes::bytes(text)
 }
 
 /// Opens a binary input; `-` is standard input. A file without a known identifier is opened, too: it may be malformed.
@@ -96,15 +96,6 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
 
 /// Number of bytes by which text is recognized.
 const TEXT_PROBE: u64 = 4096;
-
-/// Returns true for the first bytes of a text: UTF-8 without null bytes, possibly cut inside a character.
-fn is_text(head: &[u8]) -> bool {
-    let utf8 = match str::from_utf8(head) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none() && head.len() as u64 == TEXT_PROBE,
-    };
-    utf8 && !head.is_empty() && !head.contains(&0)
-}
 
 /// Returns true for an existing file with text.
 pub fn is_text_file(path: &Path) -> bool {

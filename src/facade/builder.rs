@@ -522,7 +522,7 @@ impl DocumentBuilder {
                     let name: Cow<'static, str> = format!("delegate {}", delegates.len()).into();
                     delegates.push(Delegate {
                         name: At { id, value: name.clone() },
-                        backend: backend.into(),
+                        backend: Cow::from(backend).into(),
                         payload: ParsedPayload::Data(data(id, payload)),
                         compile_specs: Vec::new(),
                         inline: None,

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::assembly::{Assembly, OutputFile};
 use crate::facade::model::{Model, ModelFile};
 use crate::facade::source::SourceContent;
+use crate::facade::source::diagnosis;
 use crate::printer;
 use pte_check::{CheckOptions, Requirements};
 use pte_inspect::file::FileFacts;
@@ -353,6 +354,9 @@ fn inspect_file(
             }
             Err(error) => malformed(error)?,
         }
+    }
+    if let Some(diagnosis) = diagnosis(origin).filter(|_| !found.errors.is_empty()) {
+        found.errors.insert(0, diagnosis.to_string());
     }
     Ok(found)
 }

@@ -12,6 +12,7 @@ use pte_model::data::Origin;
 use pte_model::diagnostics::{self, Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
+use pte_model::format::foreign::{self, Diagnosis};
 use pte_model::program::positions::SourceRange;
 use pte_yaml::tree::NodeId;
 
@@ -49,6 +50,17 @@ impl Default for SourceContent {
     }
 }
 
+/// Returns what a binary file is that cannot be read; `None` if nothing is known about it.
+pub(crate) fn diagnosis(origin: &Origin) -> Option<Diagnosis> {
+    Diagnosis::of(&origin.head(foreign::PROBE).ok()?, origin.len().ok()?)
+}
+
+/// Creates the error of a file of another program.
+fn is_other(name: &str, Diagnosis { found, help, .. }: Diagnosis) -> Error {
+    let message = format!("expected YAML, JSON or a file of ExecuTorch, found {found}");
+    Error::new(Report::new(name, "", vec![Code::UnexpectedInput.whole(message).help(help)]))
+}
+
 /// Number of bytes at the start of a file that are searched for null bytes, which YAML does not have.
 const TEXT_PROBE: u64 = 4096;
 
@@ -83,6 +95,9 @@ impl Source {
         // YAML has no null bytes. In a small file, the parser reports them with their position.
         if origin.len().map_err(unreadable)? > LARGE_TEXT {
             let head = origin.head(TEXT_PROBE).map_err(unreadable)?;
+            if let Some(other) = foreign::other_format(&head) {
+                return Err(is_other(&name, other));
+            }
             if let Some(at) = head.iter().position(|byte| *byte == 0) {
                 let message = format!("byte {at} is zero; expected YAML, JSON or a file of a known binary format");
                 return Err(Error::input(Code::UnexpectedInput, &name, message));
@@ -100,6 +115,9 @@ impl Source {
     pub fn of_bytes(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Source, Error> {
         if Format::identify(&bytes, bytes.len() as u64).is_some() {
             return Ok(Source::binary(name, Origin::Bytes(bytes.into())));
+        }
+        if let Some(other) = foreign::other_format(&bytes) {
+            return Err(is_other(&name, other));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -127,9 +145,20 @@ impl Source {
         diagnostics::label(&self.name, self.document)
     }
 
-    /// Creates the error that the source cannot be read.
+    /// Creates the error that the source cannot be read. If it is a file of something else, or a damaged one, the error
+    /// says so.
     pub fn unreadable(&self, error: &io::Error) -> Error {
-        Error::io(&self.label(), "", error)
+        let diagnosis = match &self.content {
+            SourceContent::Binary(origin) => diagnosis(origin),
+            SourceContent::Text(_) => None,
+        };
+        match diagnosis {
+            Some(diagnosis) => {
+                let message = Code::of_io(error).whole(error.to_string()).help(diagnosis.to_string());
+                Error::new(Report::new(&self.label(), "", vec![message]))
+            }
+            None => Error::io(&self.label(), "", error),
+        }
     }
 
     /// Creates an error of these messages.

@@ -675,11 +675,14 @@ impl NumberListEncoder {
     fn number(&mut self, node: &SourceNode<'_>) {
         self.count += 1;
         let Some(number) = number_of(&node.value) else {
+            let expected = if self.scalar_type == ScalarType::BOOL { "true or false" } else { "a number" };
             let message = match &node.value {
                 NodeValue::Text(text) if number::is_beyond_float64(text) => beyond_float64(text),
-                value => format!("expected a number, found {}", value.describe()),
+                value => format!("expected {expected}, found {}", value.describe()),
             };
-            return self.diagnostics.push(Code::DataNumber.error(node.id, message).label("expected a number"));
+            return self
+                .diagnostics
+                .push(Code::DataNumber.error(node.id, message).label(format!("expected {expected}")));
         };
         if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {
             self.diagnostics.push(Code::DataNumber.error(node.id, message));

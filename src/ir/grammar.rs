@@ -122,7 +122,7 @@ macro_rules! grammar {
             }
             DELEGATE = delegate "A part of a method that a backend runs." required [backend] one of [data graph]
             => [node #[derive(Debug)] Delegate<'a> { name: Word<'a>, payload: ParsedPayload<'a> }] {
-                backend: Text => Cow<'a, str>: "the name of a backend", "Name of the backend: XnnpackBackend.";
+                backend: Text => Word<'a>: "the name of a backend", "Name of the backend: XnnpackBackend.";
                 data: SOURCE, "The payload, as bytes.";
                 graph: Form::Shape(&GRAPH), "The payload, as a graph: of XnnpackBackend.";
                 compile_specs: List(&Form::Shape(&COMPILE_SPEC)) => Vec<ParsedCompileSpec<'a>>: "a list of {key, value}", "Options for the backend.";
@@ -141,7 +141,7 @@ macro_rules! grammar {
                 nodes: List(&Form::Shape(&GRAPH_NODE)) => Vec<ParsedNode<'a>>: "a list of operations", "The operations, in order.";
                 identifier: OneOf(&IDENTIFIERS) => Option<usize> as position, "File identifier of the graph; XN01.";
                 header: Bool => Option<bool>, "false: the payload has no header, and the graph contains the constants; true.";
-                named_keys: Bool => Option<bool>, "false: the constant that stands for none has no empty key, as before release 0.7; true.";
+                named_keys: Bool => Option<bool>, "false: constant 0, which is a placeholder, has no empty key, as before release 0.7; true.";
                 version: Text => Option<Word<'a>>: "a version", "Version of the schema; \"0\".";
                 num_externs: UInt => Option<u32>: "a number of arguments", "Number of arguments; computed.";
                 input_ids: SIZES => Option<Vec<u32>>: "a non-negative integer", "Ids of the inputs; computed.";

@@ -6,32 +6,52 @@ use pte_model::diagnostics::nearest;
 /// A word of another tool, and the word of the YAML. A word may have several rows: the first one that is allowed at the
 /// position counts.
 const SYNONYMS: &[(&str, &str)] = &[
+    ("bf16", "bfloat16"),
     ("bfloat16", "bf16"),
+    ("bmm", "batch_matrix_multiply"),
+    ("boolean", "bool"),
+    ("byte", "uint8"),
+    ("char", "int8"),
     ("concat", "concatenate2"),
     ("concatenate", "concatenate2"),
     ("conv", "conv2d"),
     ("convolution", "conv2d"),
     ("divide", "div"),
+    ("double", "float64"),
     ("dtype", "datatype"),
     ("dtype", "tensor"),
+    ("f16", "float16"),
+    ("f32", "float32"),
+    ("f64", "float64"),
     ("float", "fp32"),
+    ("float", "float32"),
     ("float16", "fp16"),
     ("float32", "fp32"),
+    ("fp16", "float16"),
+    ("fp32", "float32"),
+    ("fp64", "float64"),
     ("half", "fp16"),
+    ("half", "float16"),
+    ("hardtanh", "clamp"),
+    ("i16", "int16"),
+    ("i32", "int32"),
+    ("i64", "int64"),
+    ("i8", "int8"),
+    ("int", "int32"),
     ("linear", "fully_connected"),
+    ("long", "int64"),
     ("matmul", "batch_matrix_multiply"),
-    ("bmm", "batch_matrix_multiply"),
     ("mul", "multiply"),
     ("neg", "negate"),
     ("pad", "static_constant_pad"),
     ("permute", "static_transpose"),
     ("relu", "clamp"),
     ("relu6", "clamp"),
-    ("hardtanh", "clamp"),
     ("reshape", "static_reshape"),
     ("rsqrt", "reciprocal_square_root"),
     ("sdpa", "scaled_dot_product_attention"),
     ("shape", "sizes"),
+    ("short", "int16"),
     ("size", "sizes"),
     ("slice", "static_slice"),
     ("sqrt", "square_root"),
@@ -39,6 +59,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("transpose", "static_transpose"),
     ("type", "datatype"),
     ("type", "tensor"),
+    ("u8", "uint8"),
     ("view", "static_reshape"),
 ];
 
@@ -47,6 +68,11 @@ pub fn meant<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) ->
     let synonyms = SYNONYMS.iter().filter(|(other, _)| *other == unknown);
     let synonym = synonyms.filter_map(|(_, word)| known.clone().find(|known| known == word)).next();
     synonym.or_else(|| nearest(unknown, known))
+}
+
+/// Returns the help that names the word of `known` that an unknown word probably means.
+pub fn did_you_mean<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+    meant(unknown, known).map(|known| format!("did you mean `{known}`?"))
 }
 
 #[cfg(test)]

@@ -233,10 +233,7 @@ fn commands_do_not_panic(example: &Example) {
     let with: Vec<&str> = data.flat_map(|file| ["--with", file]).collect();
     let checked = runs(&folder, &[&["check", "--all-data"], with.as_slice(), &files].concat());
     let reported = checked.code == Some(1) || checked.stderr.contains("warning");
-    assert!(
-        !reported || written.stderr.contains("warning: "),
-        "check finds errors, but it is written without a warning"
-    );
+    assert!(!reported || written.stderr.contains("warning"), "check finds errors, but it is written without a warning");
     for file in &files {
         runs(&folder, &["annotate", file]);
         runs(&folder, &["payload", "show", file]);

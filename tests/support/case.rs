@@ -132,9 +132,11 @@ pub fn run(commands: &[String], source: &str, folder: &Path) -> Run {
     Run { code, stdout, stderr: stderr.replace(target, "%t"), warnings, outputs }
 }
 
-/// `warning: model.yaml: invalid[T-1]: ...` -> `T-1`; `warning: MESSAGE: LIST` -> `MESSAGE`.
+/// `warning: model.yaml: invalid[T-1]: ...` -> `T-1`; `warning[Y-40]: MESSAGE: LIST` -> `MESSAGE`.
 fn warning(line: &str) -> Option<String> {
-    let message = line.strip_prefix("warning: ")?;
+    let message = line.strip_prefix("warning")?;
+    let coded = message.strip_prefix('[').and_then(|coded| Some(coded.split_once("]: ")?.1));
+    let message = coded.or_else(|| message.strip_prefix(": "))?;
     let id = message.split_once('[').and_then(|(_, rest)| rest.split_once("]: ")).map(|(id, _)| id);
     let message = || message.split_once(": ").map_or(message, |(message, _)| message);
     Some(id.unwrap_or_else(message).to_owned())

@@ -56,7 +56,10 @@ pub fn write_case(file: &str, name: &str, text: &str) {
     }
     all.retain(|(_, text)| !text.is_empty());
     let texts: Vec<String> = all.iter().map(|(name, text)| format!("{CASE}{name}\n{text}")).collect();
-    fs::write(path(file), texts.join("\n")).unwrap();
+    // Other tests read the file at the same time.
+    let written = path(&format!("{file}.new"));
+    fs::write(&written, texts.join("\n")).unwrap();
+    fs::rename(written, path(file)).unwrap();
 }
 
 /// File of several cases that has a snapshot, and the name of the case: short ones of many inputs.

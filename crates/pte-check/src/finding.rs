@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
 use pte_model::diagnostics::escaped;
 use pte_model::format::flatbuffer::view::Table;
+use pte_model::format::foreign::Diagnosis;
 use pte_model::program::element::Element;
 
 /// Location of an item of [`Findings`] in the file.
@@ -185,6 +186,9 @@ pub struct Findings {
     /// By profile, in the order of [`Profile::ALL`]: its findings are the same.
     #[serde(skip)]
     same: [bool; Profile::ALL.len()],
+    /// What a malformed file is that is something else, or how it was damaged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<Diagnosis>,
 }
 
 impl Findings {
@@ -198,7 +202,7 @@ impl Findings {
     pub(crate) fn keeping(profile: Profile, kept: Option<usize>) -> Findings {
         let kept = kept.unwrap_or(KEPT);
         let counts = RuleCounts { counts: vec![0; rules::RULES.len()], kept };
-        Findings { profile, list: Vec::new(), counts, errors: 0, same: [true; Profile::ALL.len()] }
+        Findings { profile, list: Vec::new(), counts, errors: 0, same: [true; Profile::ALL.len()], diagnosis: None }
     }
 
     /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the

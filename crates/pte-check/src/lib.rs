@@ -57,6 +57,7 @@ use pte_model::format::Format;
 use pte_model::format::container::HEAD;
 use pte_model::format::flatbuffer::verify::verify;
 use pte_model::format::flatbuffer::view::Table;
+use pte_model::format::foreign::{self, Diagnosis};
 use pte_model::format::path::Trail;
 use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
@@ -215,7 +216,7 @@ pub fn file_for(origin: &Origin, options: &CheckOptions, releases: &Releases) ->
     let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
     let (head, len) = metadata(origin, format)?;
     let data = |offset, size| origin.blob(offset, size, len);
-    Ok(match format {
+    let mut findings = match format {
         Format::Program => program_for(&head, len, &data, options, releases),
         Format::FlatTensor => flat_tensor_for(&head, len, options, releases),
         Format::BundledProgram => bundled_for(&head, &data, options, releases),
@@ -224,7 +225,12 @@ pub fn file_for(origin: &Origin, options: &CheckOptions, releases: &Releases) ->
                 "no runtime loads a .safetensors file; check the .ptd that is emitted from it",
             ));
         }
-    })
+    };
+    if findings.iter().any(Findings::has_errors) {
+        let diagnosis = Diagnosis::of(&origin.head(foreign::PROBE)?, len);
+        findings.iter_mut().for_each(|findings| findings.diagnosis.clone_from(&diagnosis));
+    }
+    Ok(findings)
 }
 
 /// Returns the metadata of a file, and the file's length in bytes.

@@ -288,7 +288,7 @@ impl ReadGraph {
                     whole.take(constant())
                 });
                 if constants.is_empty() {
-                    let none = "no constants, expected at least the one that stands for none";
+                    let none = "no constants, expected at least constant 0, which is a placeholder";
                     whole.take_unread(t.wrong(graph::constant_data, none))
                 }
                 let data = |constant: &Constant| match start.checked_add(constant.offset) {

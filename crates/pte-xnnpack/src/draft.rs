@@ -472,7 +472,7 @@ impl Draft {
         match graph.constants.len().checked_sub(next) {
             Some(0) => {}
             Some(unused) => return Err(format!("{} that no value uses", counted(unused, "constant"))),
-            None => return Err("no constant that stands for none".to_owned()),
+            None => return Err("no placeholder as constant 0".to_owned()),
         }
         let arguments = |flag: u32| {
             let with = (0..graph.values.len()).filter(|position| graph.values[*position].flags & flag != 0);

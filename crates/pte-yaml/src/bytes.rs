@@ -35,7 +35,10 @@ pub fn unit(text: &str) -> (&str, &str) {
 #[doc(hidden)]
 pub fn unknown_unit(unit: &str, others: &str) -> String {
     let names: Vec<&str> = UNITS[1..].iter().map(|(name, _)| *name).collect();
-    format!("unknown unit `{}`, expected {others}one of {}", clipped(unit), names.join(", "))
+    let meant = unit.chars().next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default();
+    let meant = names.iter().find(|name| **name == meant).map(|name| format!("; did you mean `{name}`?"));
+    let (unit, names) = (clipped(unit), names.join(", "));
+    format!("unknown unit `{unit}`, expected {others}one of {names}{}", meant.unwrap_or_default())
 }
 
 /// Parses a number of bytes: `262144`, `256K`, `1.5MiB`.

@@ -510,9 +510,48 @@ fn scan_error(text: &str, error: &ScanError) -> SyntaxError {
     let message = match error.kind() {
         ErrorKind::RecursionLimitExceeded => TOO_DEEP.to_owned(),
         ErrorKind::UnknownAnchor => "no anchor before this alias has its name".to_owned(),
+        ErrorKind::TabNotAllowed
+        | ErrorKind::TabInBlockIndentation
+        | ErrorKind::TabInIndentation
+        | ErrorKind::TabAtBlockScalarStart => {
+            "a tab in the indentation of this line: YAML is indented by spaces".to_owned()
+        }
+        ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry | ErrorKind::InvalidIndentation => {
+            wrong_indentation(text, at)
+                .unwrap_or_else(|| "expected a key and `:`, or an item that begins with `-`".to_owned())
+        }
+        ErrorKind::ExpectedFlowMappingSeparator => "expected `,` or `}` after this item of a map in braces".to_owned(),
+        ErrorKind::ExpectedFlowSequenceSeparator => "expected `,` or `]` after this item of a list".to_owned(),
+        ErrorKind::UnclosedFlowCollection { open } => format!("the `{open}` here is not closed"),
+        ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
+            "expected `:` after the key, and a space".to_owned()
+        }
+        ErrorKind::UnclosedQuotedScalar => "the quotation mark here has no end".to_owned(),
         kind => kind.to_string(),
     };
     SyntaxError { code: Code::Syntax, span: at..at + length, message }
+}
+
+/// Returns a message about a line whose indentation is that of no block that is open; `None` if it is.
+fn wrong_indentation(text: &str, at: usize) -> Option<String> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let indentation = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let mut open: Vec<usize> = Vec::new();
+    for line in
+        text[..start].lines().filter(|line| !line.trim_start().is_empty() && !line.trim_start().starts_with('#'))
+    {
+        let spaces = indentation(line);
+        while open.last().is_some_and(|last| *last > spaces) {
+            open.pop();
+        }
+        open.extend(Some(spaces).filter(|spaces| open.last() != Some(spaces)));
+    }
+    let found = indentation(&text[start..]);
+    let expected: Vec<String> = open.iter().map(ToString::to_string).collect();
+    let (last, others) = expected.split_last()?;
+    let expected = if others.is_empty() { last.clone() } else { format!("{} or {last}", others.join(", ")) };
+    let message = format!("an indentation of {found} spaces, which no block here has: expected {expected}");
+    (!open.contains(&found)).then_some(message)
 }
 
 /// Returns true for the plain scalars that stand for null.

@@ -167,11 +167,11 @@ impl Decoder {
             if spec.is_none() {
                 has_unknown_key = true;
                 let known = shape.keys.iter().map(|key| key.name);
-                let list = known.clone().collect::<Vec<_>>().join(", ");
+                let list = listed(&known.clone().collect::<Vec<_>>());
                 let unknown = Code::UnknownKey
                     .error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
                 let mut unknown = unknown.label(format!("expected one of {list}"));
-                unknown.help = synonyms::meant(&key.text, known).map(|known| format!("did you mean `{known}`?"));
+                unknown.help = synonyms::did_you_mean(&key.text, known);
                 self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
                 self.duplicate(key, first.id, None);
@@ -227,6 +227,16 @@ impl Decoder {
         mut decode: impl FnMut(&mut Decoder, SourceNode<'a>) -> Option<T>,
     ) -> Vec<T> {
         self.list(node, what).into_iter().filter_map(|item| decode(self, item)).collect()
+    }
+}
+
+/// Number of names that a message lists; of more, the first ones.
+const LISTED: usize = 24;
+
+fn listed(names: &[&str]) -> String {
+    match names.len().checked_sub(LISTED) {
+        Some(more) if more > 0 => format!("{} and {more} more", names[..LISTED].join(", ")),
+        _ => names.join(", "),
     }
 }
 

@@ -79,7 +79,14 @@ impl Decoder {
     pub(super) fn ints<T: Ranged>(&mut self, node: SourceNode<'_>, what: &str) -> Vec<T> {
         let items = match node.value {
             NodeValue::List(items) => items,
-            _ => self.list(node, &format!("a list, each {what}")),
+            _ => {
+                let help = if let NodeValue::Int(n) = node.value { Some(format!("write `[{n}]`")) } else { None };
+                let items = self.list(node, &format!("a list, each {what}"));
+                if let (Some(help), Some(wrong)) = (help, self.diagnostics.last_mut()) {
+                    wrong.help = Some(help);
+                }
+                items
+            }
         };
         items.iter().filter_map(|item| self.int(item, what)).collect()
     }
@@ -90,8 +97,14 @@ impl Decoder {
 
     pub(super) fn wrong_number<T>(&mut self, node: &SourceNode<'_>, what: &str) -> Option<T> {
         let quoted = matches!(&node.value, NodeValue::Text(text) if text.parse::<f64>().is_ok());
+        let whole = match &node.value {
+            NodeValue::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
+                Some(format!("write `{number:.0}`"))
+            }
+            _ => None,
+        };
         let wrong = self.expected(node, what);
-        wrong.help = quoted.then(|| "remove the quotes: a quoted value is a string".to_owned());
+        wrong.help = quoted.then(|| "remove the quotes: a quoted value is a string".to_owned()).or(whole);
         None
     }
 
@@ -121,8 +134,7 @@ impl Decoder {
             let message = format!("expected {what}, found {}", node.value.describe());
             let mut wrong = code.error(node.id, message).label(what);
             if let NodeValue::Text(text) = &node.value {
-                wrong.help =
-                    synonyms::meant(text, words.iter().copied()).map(|known| format!("did you mean `{known}`?"));
+                wrong.help = synonyms::did_you_mean(text, words.iter().copied());
             }
             self.diagnostics.push(wrong);
         }
@@ -198,9 +210,10 @@ impl Decoder {
                 let found = ScalarType::parse(text);
                 if found.is_none() {
                     let unknown = Code::UnknownWord.error(node.id, format!("unknown element type `{text}`"));
-                    self.diagnostics.push(
-                        unknown.label("expected a torch dtype, such as float32").suggest(text, ScalarType::names()),
-                    );
+                    let mut unknown = unknown.label("expected a torch dtype, such as float32");
+                    let names: Vec<&str> = ScalarType::names().collect();
+                    unknown.help = synonyms::did_you_mean(text, names.into_iter());
+                    self.diagnostics.push(unknown);
                 }
                 found
             }

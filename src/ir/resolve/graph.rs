@@ -14,7 +14,7 @@ use crate::ir::document::{
     ParsedQuantization, ParsedScales, Word,
 };
 use pte_model::data::Blob;
-use pte_model::diagnostics::{Code, counted};
+use pte_model::diagnostics::{Code, clipped, counted};
 use pte_model::format::Field;
 use pte_xnnpack::BACKEND;
 use pte_xnnpack::arguments::{self, GraphArgument};
@@ -33,12 +33,16 @@ use pte_yaml::tree::NodeId;
 /// [`Finder::diagnostics`].
 pub(super) fn payload<'d, 'a>(
     graph: &'d ParsedGraph<'a>,
-    backend: &str,
+    backend: &Word<'a>,
     finder: &mut Finder<'d, 'a>,
 ) -> Option<(Blob, GraphOrigins, Vec<GraphArgument>)> {
-    if backend != BACKEND {
-        let wrong = Code::UnknownName.error(graph.id, format!("the backend `{backend}` has no graphs"));
-        finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
+    if backend.value != BACKEND {
+        let name = clipped(&backend.value);
+        let wrong = Code::UnknownName.error(backend.id, format!("the backend `{name}` has no graphs"));
+        let wrong = wrong.label(format!("expected the backend {BACKEND}, or `data`"));
+        let is_alike = backend.value.to_ascii_lowercase().contains("xnn");
+        let help = is_alike.then(|| format!("did you mean `{BACKEND}`?"));
+        finder.diagnostics.push(NodeDiagnostic { help, ..wrong });
         return None;
     }
     let before = finder.diagnostics.len();

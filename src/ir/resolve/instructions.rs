@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
-use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
+use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, ParsedPayload, Word};
 use pte_model::diagnostics::{Code, SHOWN, clipped, counted};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{BranchStep, Chain, DelegateId, Instruction, OperatorId, ValueId, merged};
@@ -182,6 +182,18 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 };
                 let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
                 args.iter().for_each(|arg| self.check_declared(arg, help));
+                let payload = delegate_index.item(&self.method.delegates).map(|delegate| &delegate.payload);
+                let expected = match payload {
+                    Some(ParsedPayload::Graph(graph)) => graph.inputs.len() + graph.outputs.len(),
+                    Some(ParsedPayload::Data(_)) | None => 0,
+                };
+                if args.len() < expected {
+                    let expected = counted(expected, "argument");
+                    let message = format!("the graph of this delegate has {expected}, found {}", args.len());
+                    let warning =
+                        Code::NotExecutable.warning(delegate.id, message).label("the runtime rejects this call");
+                    self.diagnostics.push(warning.help("the arguments are the inputs of the graph, then its outputs"));
+                }
                 self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);

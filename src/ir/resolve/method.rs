@@ -490,7 +490,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Index of a named value that an instruction reads.
     pub(super) fn read(&mut self, name: &str, at: NodeId) -> ValueId {
         let Some(declaration) = self.find(name, at) else { return ValueId(0) };
-        let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
+        let help =
+            "make it an input, give it `data`, make it `mutable`, or write it earlier: as `out` of an instruction";
         let message = || format!("`{name}` is read before anything writes it");
         self.number_with_content(declaration, at, message, "has no content here", help)
     }
@@ -705,7 +706,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> ValueId {
         let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
         let Some(declaration) = self.find(name, literal.id) else {
-            self.suggest_string(name);
+            if let Some(unknown) = self.diagnostics.last_mut() {
+                let help = || format!("let the instruction that writes it name it: `out: {}`", clipped(name));
+                unknown.help.get_or_insert_with(help);
+            }
             return ValueId(0);
         };
         let (message, label) = (|| format!("nothing writes the output `{name}`"), "has no content at the end");

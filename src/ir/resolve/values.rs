@@ -56,7 +56,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 delegates.push(BackendDelegate {
                     inline: delegate.inline,
                     compile_specs: Some(specs),
-                    ..BackendDelegate::new(delegate.backend.to_string(), self.program.add_blob(payload))
+                    ..BackendDelegate::new(delegate.backend.value.to_string(), self.program.add_blob(payload))
                 });
             }
         }

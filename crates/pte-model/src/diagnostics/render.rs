@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, Title};
 
 use super::{Diagnostic, Report, SHOWN, Severity, escaped};
 
@@ -53,7 +53,7 @@ impl SourceView<'_> {
             _ => self.report.message(diagnostic).into_owned(),
         };
         let mut group: Group<'_> =
-            level.primary_title(escaped(&title)).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
+            title_of(level, &title, diagnostic).elements(None::<Snippet<'_, annotate_snippets::Annotation<'_>>>);
         // In a truncated line the renderer counts columns from the window, not from the start of the line.
         let mut cut = None;
         if let Some((span, window)) = diagnostic.at.as_ref().zip(window) {
@@ -116,6 +116,12 @@ impl SourceView<'_> {
         }
         at
     }
+}
+
+/// Returns the title of a message: with its code if it points at a source, where the code says more than the text.
+fn title_of<'t>(level: Level<'t>, title: &'t str, diagnostic: &Diagnostic) -> Title<'t> {
+    let title = level.primary_title(escaped(title));
+    if diagnostic.at.is_some() { title.id(diagnostic.code.as_str()) } else { title }
 }
 
 /// Part of a source line around a span.

@@ -11,6 +11,7 @@ pub mod dim_order;
 pub mod exporter;
 pub mod flat_tensor;
 pub mod flatbuffer;
+pub mod foreign;
 pub mod path;
 pub mod program;
 pub mod safetensors;

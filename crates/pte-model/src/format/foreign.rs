@@ -1,0 +1,191 @@
+//! Recognises files that are something else than their reader expects, or that were damaged on their way: the cause of
+//! most files that cannot be read. It does not validate, and looks only at the first bytes.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::container::{HEAD, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
+use super::{Format, container};
+
+/// Number of leading bytes that [`Diagnosis::of`] looks at.
+pub const PROBE: u64 = 1 << 16;
+
+/// What a file is that cannot be read.
+///
+/// ```
+/// use pte_model::format::foreign::Diagnosis;
+///
+/// let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n";
+/// assert_eq!(
+///     Diagnosis::of(pointer, 66).unwrap().to_string(),
+///     "this is a pointer of Git LFS: run `git lfs pull`, which downloads the file itself"
+/// );
+/// assert_eq!(Diagnosis::of(pte_model::LINEAR_PTE, pte_model::LINEAR_PTE.len() as u64), None);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Diagnosis {
+    /// What the file is, such as `a pointer of Git LFS`.
+    pub found: String,
+    /// What to do.
+    pub help: &'static str,
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this is {}: {}", self.found, self.help)
+    }
+}
+
+/// How a file is recognised.
+enum Magic {
+    /// By bytes at an offset.
+    At(usize, &'static [u8]),
+    /// By text after white space, in letters of any case.
+    Text(&'static str),
+    /// A protocol buffer whose first fields are a small version and a name.
+    Onnx,
+}
+
+use Magic::{At, Onnx, Text};
+
+const EXPORT: &str = "lower the exported program with ExecuTorch (`to_edge_transform_and_lower`, `to_executorch`), and use the .pte that it writes";
+const CONVERT: &str = "ExecuTorch does not read it: export the model from PyTorch as a .pte";
+const UNPACK: &str = "unpack it first";
+const DOWNLOAD: &str = "the download failed or needs a login: download the file itself, not its page";
+
+/// Formats of other programs, by what users confuse with programs and weights.
+static FORMATS: &[(Magic, &str, &str)] = &[
+    (
+        Text("version https://git-lfs.github.com/spec/"),
+        "a pointer of Git LFS",
+        "run `git lfs pull`, which downloads the file itself",
+    ),
+    (Text("<!doctype html"), "an HTML page", DOWNLOAD),
+    (Text("<html"), "an HTML page", DOWNLOAD),
+    (At(0, b"PK\x03\x04"), "a zip archive, such as a .pt2 or .pt of PyTorch", EXPORT),
+    (At(0, b"\x80\x02"), "a pickle of Python, such as an old .pt of PyTorch", EXPORT),
+    (At(4, b"TFL3"), "a model of TensorFlow Lite", CONVERT),
+    (At(0, b"GGUF"), "a GGUF of llama.cpp", CONVERT),
+    (Onnx, "a model of ONNX", CONVERT),
+    (At(4, b"ED00"), "an ETDump", "`pte-emit profile MODEL.pte FILE.etdump` prints it"),
+    (At(0, b"\x93NUMPY"), "an array of NumPy", "refer to it in YAML, as `data: {npy: FILE.npy}`"),
+    (At(0, b"\x1f\x8b"), "compressed by gzip", UNPACK),
+    (At(0, b"\x28\xb5\x2f\xfd"), "compressed by Zstandard", UNPACK),
+    (At(0, b"\xfd7zXZ\0"), "compressed by xz", UNPACK),
+    (At(257, b"ustar"), "a tar archive", UNPACK),
+    (
+        At(0, b"\x7fELF"),
+        "an executable or a library of Linux",
+        "an application loads the .pte from a file, or links it as data",
+    ),
+];
+
+/// Returns what a file of another program is, by its first bytes: neither a format of ExecuTorch nor YAML.
+pub fn other_format(head: &[u8]) -> Option<Diagnosis> {
+    let is = |magic: &Magic| match magic {
+        At(offset, bytes) => head.get(*offset..).is_some_and(|rest| rest.starts_with(bytes)),
+        Text(text) => {
+            let head = head.trim_ascii_start();
+            head.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
+        }
+        Onnx => matches!(head, [0x08, 1..=30, 0x12, _, name, ..] if name.is_ascii_alphabetic()),
+    };
+    let (_, found, help) = FORMATS.iter().find(|(magic, ..)| is(magic))?;
+    Some(Diagnosis { found: (*found).to_owned(), help })
+}
+
+impl Diagnosis {
+    /// Returns what a binary file of `len` bytes is that cannot be read, by its first bytes, up to [`PROBE`] of them;
+    /// `None` if it looks like what it should be.
+    pub fn of(head: &[u8], len: u64) -> Option<Diagnosis> {
+        let new = |found: &str, help| Some(Diagnosis { found: found.to_owned(), help });
+        let format = Format::identify_damaged(head, len);
+        if len == 0 {
+            return new("an empty file", "write or download it again");
+        }
+        if format.is_none() {
+            return other_format(head).or_else(|| match is_text(head) {
+                true => new("text", "YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`"),
+                false => None,
+            });
+        }
+        if has_converted_lines(head) {
+            let found = "a file in which every line feed follows a carriage return, as after a conversion of line ends";
+            return new(found, "copy the original in binary mode; in Git, write `*.pte binary` to .gitattributes");
+        }
+        let missing = stated_size(format?, head)?.checked_sub(len).filter(|missing| *missing > 0)?;
+        let found = format!("a file that is cut: {missing} bytes are missing, by its header");
+        new(&found, "copy or download it again")
+    }
+}
+
+/// Returns the size in bytes that the header of a file states.
+fn stated_size(format: Format, head: &[u8]) -> Option<u64> {
+    let header = format.container()?.header.filter(|header| header.is_in(head))?;
+    let field = |name| header.get(head, name);
+    let end = field(SEGMENT_BASE_OFFSET)?.checked_add(field(SEGMENT_DATA_SIZE)?)?;
+    let metadata = match format {
+        Format::FlatTensor => field(container::FLATBUFFER_OFFSET)?.checked_add(field(container::FLATBUFFER_SIZE)?)?,
+        Format::Program | Format::BundledProgram | Format::Safetensors => field(PROGRAM_SIZE)?,
+    };
+    Some(end.max(metadata).max(HEAD))
+}
+
+/// Returns `true` for text: UTF-8 without null bytes, possibly cut inside a character.
+pub fn is_text(head: &[u8]) -> bool {
+    let utf8 = match str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() > 3,
+    };
+    utf8 && !head.is_empty() && !head.contains(&0)
+}
+
+/// Returns `true` if several line feeds follow carriage returns, and no other.
+fn has_converted_lines(head: &[u8]) -> bool {
+    let mut feeds = (0..head.len()).filter(|at| head[*at] == b'\n').peekable();
+    let first = feeds.by_ref().take(2).filter(|at| *at > 0 && head[at - 1] == b'\r').count();
+    first == 2 && feeds.all(|at| head[at - 1] == b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(bytes: &[u8]) -> Option<String> {
+        Diagnosis::of(bytes, bytes.len() as u64).map(|diagnosis| diagnosis.found)
+    }
+
+    #[test]
+    fn other_formats_are_recognised() {
+        let zeros = [0; 300];
+        for (magic, expected, _) in FORMATS {
+            let mut file = Vec::new();
+            match magic {
+                At(offset, bytes) => file.extend([&zeros[..*offset], bytes, &zeros].concat()),
+                Onnx => file.extend(b"\x08\x0a\x12\x07pytorch\x1a\x052.8.0"),
+                Text(text) => file.extend(format!("\n  {}\n", text.to_uppercase()).bytes()),
+            }
+            assert_eq!(found(&file).as_deref(), Some(*expected));
+        }
+        assert_eq!(found(b"hello: 1").as_deref(), Some("text"));
+        assert_eq!(found(b"").as_deref(), Some("an empty file"));
+        assert_eq!(found(&[1, 0, 2, 0, 3]), None);
+    }
+
+    #[test]
+    fn damaged_files_are_recognised() {
+        let file = crate::LINEAR_PTE.to_vec();
+        assert_eq!(found(&file), None);
+        let cut = &file[..file.len() - 100];
+        assert!(found(cut).unwrap().contains("100 bytes are missing"), "{:?}", found(cut));
+        let mut lines = file.clone();
+        lines.extend(b"\n\n\n");
+        assert_eq!(found(&lines), None);
+        let converted: Vec<u8> =
+            lines.iter().flat_map(|byte| if *byte == b'\n' { vec![b'\r', b'\n'] } else { vec![*byte] }).collect();
+        assert!(found(&converted).unwrap().contains("carriage return"));
+    }
+}
