@@ -1,5 +1,6 @@
 //! The errors of ExecuTorch 1.5.1: meaning, causes and remedy of each. The rules whose violation causes one are those
-//! whose text about the runtime names it. The texts are in errors.table.
+//! whose text about the runtime names it. The texts are in errors.table; lab/tests/runtime/errors.rs compares the causes
+//! with the real runtime.
 
 use std::sync::LazyLock;
 
@@ -14,8 +15,10 @@ use super::rules::{RULES, Rule};
 ///
 /// let missing = RuntimeError::find("0x14").unwrap();
 /// assert_eq!((missing.name, missing.code), ("OperatorMissing", 0x14));
-/// assert_eq!(RuntimeError::find("Error::OperatorMissing").map(|error| error.code), Some(0x14));
-/// assert_eq!(RuntimeError::find("20").map(|error| error.code), Some(20));
+/// for name in ["Error::OperatorMissing", "20", "0x:14"] {
+///     assert_eq!(RuntimeError::find(name).map(|error| error.code), Some(0x14));
+/// }
+/// assert_eq!(missing.causes[0], "no linked library registers a kernel for the operator");
 /// assert!(missing.rules().any(|rule| rule.id == RuleId::R_1));
 /// assert!(RuntimeError::find("0x99").is_none());
 /// assert_eq!(RuntimeError::all()[0].name, "Ok");
@@ -31,18 +34,23 @@ pub struct RuntimeError {
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub meaning: &'static str,
-    /// Usual causes that are not properties of a file; may be empty.
-    pub causes: &'static str,
+    /// Causes that are not properties of a valid file, each produced in the real runtime by a test.
+    pub causes: Vec<&'static str>,
+    /// Causes that only a build, a backend or a device can produce, which are not tested.
+    pub other_causes: Vec<&'static str>,
     /// Remedy.
     pub remedy: &'static str,
+    /// Parts of a program that it can be about: names of values of [`LogMessage::patterns`](crate::LogMessage::patterns).
+    #[serde(skip)]
+    pub topics: Vec<&'static str>,
 }
 
 impl RuntimeError {
-    /// Returns the error with a number (`0x14`, or decimal: `20`) or a name (`OperatorMissing`,
-    /// `Error::OperatorMissing`), in any case.
+    /// Returns the error with a number (`0x14`, `0x:14` as the Python package of ExecuTorch prints it, or decimal: `20`)
+    /// or a name (`OperatorMissing`, `Error::OperatorMissing`), in any case.
     pub fn find(text: &str) -> Option<&'static RuntimeError> {
         let lower = text.to_ascii_lowercase();
-        let number = match lower.strip_prefix("0x") {
+        let number = match lower.strip_prefix("0x:").or_else(|| lower.strip_prefix("0x")) {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
             None => lower.parse().ok(),
         };
@@ -63,14 +71,33 @@ impl RuntimeError {
 }
 
 static ERRORS: LazyLock<Vec<RuntimeError>> = LazyLock::new(|| {
-    let mut lines = include_str!("errors.table").lines();
-    let mut errors = Vec::new();
-    while let Some((code, name)) = lines.by_ref().find_map(|line| line.strip_prefix("0x")?.split_once(' ')) {
-        let [meaning, causes, remedy] = [(); 3].map(|()| lines.next().unwrap_or_default());
-        errors.push(RuntimeError { code: u32::from_str_radix(code, 16).expect(code), name, meaning, causes, remedy });
-    }
-    errors
+    let error = |lines: Vec<&'static str>| {
+        let [first, meaning, rest @ ..] = &lines[..] else { return None };
+        let (code, name) = first.strip_prefix("0x")?.split_once(' ')?;
+        let (name, topics) = name.split_once(' ').unwrap_or((name, ""));
+        let marked = |mark| rest.iter().filter_map(|line| line.strip_prefix(mark)).collect();
+        Some(RuntimeError {
+            code: u32::from_str_radix(code, 16).expect(code),
+            name,
+            meaning,
+            causes: marked("- "),
+            other_causes: marked("~ "),
+            remedy: rest.last()?,
+            topics: topics.split_whitespace().collect(),
+        })
+    };
+    blocks(include_str!("errors.table")).filter_map(error).collect()
 });
+
+/// Returns the blocks of lines of a table, between empty lines.
+pub(crate) fn blocks(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    let mut lines = table.lines();
+    std::iter::from_fn(move || {
+        let block: Vec<_> =
+            lines.by_ref().skip_while(|line| line.is_empty()).take_while(|line| !line.is_empty()).collect();
+        (!block.is_empty()).then_some(block)
+    })
+}
 
 #[cfg(test)]
 mod tests {
@@ -84,7 +111,10 @@ mod tests {
         assert_eq!(ERRORS.iter().map(|error| error.name).collect::<BTreeSet<_>>().len(), ERRORS.len());
         for error in ERRORS.iter() {
             assert!(error.meaning.ends_with('.') && error.remedy.ends_with('.'), "{}", error.name);
-            assert!(error.causes.is_empty() || error.causes.ends_with('.'), "{}", error.name);
+            let mut causes = error.causes.iter().chain(&error.other_causes);
+            assert!(causes.all(|cause| !cause.ends_with('.') && cause.is_ascii()), "{}", error.name);
+            assert!(error.code == 0 || !(error.causes.is_empty() && error.other_causes.is_empty()), "{}", error.name);
+            assert!(!error.remedy.starts_with(['-', '~']), "{}", error.name);
             assert_eq!(RuntimeError::find(&format!("{:#x}", error.code)).unwrap().name, error.name);
             assert_eq!(RuntimeError::find(&error.name.to_uppercase()).unwrap().code, error.code);
         }

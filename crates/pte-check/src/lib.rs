@@ -24,6 +24,7 @@ pub mod finding;
 mod header;
 mod inference;
 mod kernels;
+mod log;
 mod operators;
 mod path;
 mod payloads;
@@ -40,6 +41,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
+pub use log::{FoundMessage, LogMessage, Recognized, recognize};
 pub use pte_operators::OperatorSet;
 pub use releases::{Requirements, Unmet};
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
