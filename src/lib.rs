@@ -76,8 +76,8 @@ pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
 pub mod check {
     pub use pte_check::target::Target;
     pub use pte_check::{
-        CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
-        SourcePosition, TruncatedRule, UnknownRuleId, Work,
+        CheckOptions, DataFile, Finding, Findings, FoundMessage, Location, LogMessage, Profile, Recognized, Rule,
+        RuleId, RuleSeverity, RuntimeError, SourcePosition, TruncatedRule, UnknownRuleId, Work, recognize,
     };
     pub use pte_model::format::foreign::Diagnosis;
 }
@@ -113,9 +113,11 @@ pub mod memory {
 
 /// Content, sizes and bytes of a file, and reports (docs/inspect.md, docs/annotate.md, docs/report.md).
 pub mod inspect {
+    pub use crate::facade::explain::{Circumstances, DelegateUse, ExplainOptions, MemoryNeed, MethodInputs};
     pub use crate::facade::inspection::report::ReportOptions;
     pub use crate::facade::inspection::{InspectOptions, SizeOptions};
     pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
+    pub use pte_inspect::calls::CallSummary;
     pub use pte_inspect::constant_calls::ConstantCalls;
     pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
     pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};

@@ -1,30 +1,62 @@
-//! `pte-emit explain CODE|RULE...`: what an error of the runtime, a rule of `check` or a code of the assembler means,
-//! and what to do.
+//! `pte-emit explain TEXT...`: what an error of the runtime, a message of its log, a rule of `check` or a code of the
+//! assembler means, and what to do; with `--model`, what it is about in a program.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::command::text::{clipped, nearest};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted, nearest};
 use pte_emit::{
-    Code,
-    check::{Profile, Rule, RuleId, RuntimeError},
+    Code, Model,
+    check::{FoundMessage, LogMessage, Profile, Recognized, Rule, RuntimeError, recognize},
+    inspect::{CallSummary, Circumstances, ExplainOptions, MemoryNeed, ValueSummary},
+    memory::{Abi, MemoryOptions},
 };
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
+use super::io::{self, Messages, STREAM, write_more};
 use super::json;
-use super::options::{FormatArguments, TextOrJson};
+use super::memory::write_allocators;
+use super::options::{FormatArguments, LimitArguments, RuntimeArguments, TextOrJson};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Errors of ExecuTorch by number or name, such as 0x14, 20 or OperatorMissing, rules of check, such as X-4, and
-    /// codes of the assembler, such as Y-5; without any, the errors of ExecuTorch are listed
-    #[arg(value_name = "CODE|RULE")]
-    names: Vec<String>,
+    /// Errors of ExecuTorch by number or name, such as 0x14, 20 or OperatorMissing, lines of its log, rules of check,
+    /// such as X-4, and codes of the assembler, such as Y-5; - is a log on standard input; without any, the errors of
+    /// ExecuTorch are listed
+    #[arg(value_name = "TEXT")]
+    texts: Vec<String>,
+    /// Program that the errors are of: a .pte, .bpte or YAML. It is searched for what they are about, such as the
+    /// instruction that failed, an operator, or the memory that it needs
+    #[arg(long, value_name = "FILE", requires = "texts")]
+    model: Option<PathBuf>,
+    /// Method that failed [default: all]
+    #[arg(long, value_name = "NAME", requires = "model")]
+    method: Option<String>,
+    #[command(flatten)]
+    runtime: RuntimeArguments,
+    #[command(flatten)]
+    limit: LimitArguments,
     #[command(flatten)]
     format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
+}
+
+/// Item of the result: a subject, and what it is about in the program of `--model`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Explanation {
+    #[serde(flatten)]
+    explained: Explained,
+    /// What it is about in the programs of `--model`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<Circumstances>,
 }
 
 /// Subject that `explain` explains.
@@ -38,6 +70,15 @@ pub enum Explained {
         error: &'static RuntimeError,
         /// Rules of `check` whose violation can cause it.
         rules: Vec<&'static str>,
+    },
+    /// A message of ExecuTorch's log.
+    Message {
+        /// Its text in the log.
+        message: String,
+        #[serde(flatten)]
+        kind: &'static LogMessage,
+        /// Number of its error; `None` if it is no error, or does not have it.
+        error: Option<u32>,
     },
     /// A rule of `check`.
     Rule {
@@ -62,41 +103,81 @@ pub enum Explained {
 /// Prints the explanations.
 ///
 /// # Errors
-/// An unknown name; output that cannot be written.
-pub fn run(arguments: &ExplainArguments) -> Result<Exit, Failure> {
-    let explained: Vec<Explained> = match &arguments.names[..] {
-        [] => RuntimeError::all().iter().map(Explained::of_error).collect(),
-        names => names.iter().map(|name| explain(name)).collect::<Result<_, _>>()?,
-    };
-    let printed = match () {
-        () if arguments.format.is_json() => json::text(&explained),
-        () if arguments.names.is_empty() => RuntimeError::all().iter().map(row).collect(),
-        () => explained.iter().map(Explained::text).collect::<Vec<String>>().join("\n"),
+/// A text without anything known; a model that cannot be read; output that cannot be written.
+pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if let [] = arguments.texts[..] {
+        let all: Vec<Explained> = RuntimeError::all().iter().map(Explained::of_error).collect();
+        let list =
+            if arguments.format.is_json() { json::text(&all) } else { RuntimeError::all().iter().map(row).collect() };
+        return stdout::write("", |out| out.write_all(list.as_bytes())).map(|()| Exit::Ok);
+    }
+    let found = found(&arguments.texts)?;
+    let mut explained: Vec<Explanation> =
+        found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
+    let memory = arguments.runtime.options();
+    if let Some(path) = &arguments.model {
+        let sources = Sources::checked(&arguments.sources)?;
+        for model in sources.open(path)? {
+            for (item, about) in explained.iter_mut().zip(about(&model, &found, arguments, &memory)?) {
+                item.programs.push(about);
+            }
+        }
+        sources.warn_unused(messages);
+    }
+    let printed = match arguments.format.is_json() {
+        true => json::text(&explained),
+        false => {
+            let rows = arguments.limit.rows();
+            let text = |item: &Explanation| {
+                let mut out = item.explained.text();
+                item.programs.iter().for_each(|program| write_program(program, memory.abi, rows, &mut out));
+                out
+            };
+            explained.iter().map(text).collect::<Vec<String>>().join("\n")
+        }
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }
 
-/// Finds an error, a rule or a code by its name.
-fn explain(name: &str) -> Result<Explained, Failure> {
-    let upper = name.to_ascii_uppercase();
-    if let Some(error) = RuntimeError::find(name) {
-        return Ok(Explained::of_error(error));
+/// Returns what the texts are about in a program.
+fn about(
+    model: &Model,
+    found: &[Recognized],
+    arguments: &ExplainArguments,
+    memory: &MemoryOptions,
+) -> Result<Vec<Circumstances>, Failure> {
+    let options = ExplainOptions::default().method(arguments.method.clone()).memory(memory.clone());
+    Ok(model.explain(found, &options)?)
+}
+
+/// Finds what the arguments name, or what they are together: a line without quotes.
+fn found(texts: &[String]) -> Result<Vec<Recognized>, Failure> {
+    let mut found = Vec::new();
+    for text in texts {
+        let text = match text == STREAM {
+            true => Cow::Owned(String::from_utf8_lossy(&io::read_stdin()?).into_owned()),
+            false => Cow::Borrowed(text),
+        };
+        let of_text = recognize(&text);
+        if of_text.is_empty() {
+            let together = recognize(&texts.join(" "));
+            return if together.is_empty() { Err(unknown(&text)) } else { Ok(together) };
+        }
+        found.extend(of_text);
     }
-    if let Ok(id) = name.parse::<RuleId>().or_else(|_| upper.parse::<RuleId>()) {
-        return Ok(Explained::of_rule(id.rule()));
-    }
-    let code = Code::ALL.iter().find(|code| code.as_str() == upper || code.name().eq_ignore_ascii_case(name));
-    if let Some(code) = code {
-        return Ok(Explained::Code { code: code.as_str(), name: code.name(), meaning: code.description() });
-    }
+    Ok(found)
+}
+
+/// Error of a text without anything known.
+fn unknown(text: &str) -> Failure {
     let errors = RuntimeError::all().iter().map(|error| error.name);
-    let near = nearest(name, errors.chain(Code::ALL.iter().map(|code| code.name())));
+    let near = nearest(text, errors.chain(Code::ALL.iter().map(|code| code.name())));
     let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    Err(Failure::usage(format!(
-        "unknown code or rule `{}`: expected an error of ExecuTorch, such as 0x14 or OperatorMissing, a rule of `check`, such as X-4, or a \
-         code of the assembler, such as Y-5{help}",
-        clipped(name)
-    )))
+    Failure::usage(format!(
+        "unknown code, rule or message `{}`: expected an error of ExecuTorch, such as 0x14 or OperatorMissing, a line of its log, a rule of \
+         `check`, such as X-4, or a code of the assembler, such as Y-5{help}",
+        clipped(text)
+    ))
 }
 
 /// Line of the list of errors.
@@ -105,6 +186,19 @@ fn row(error: &RuntimeError) -> String {
 }
 
 impl Explained {
+    fn of(found: &Recognized) -> Explained {
+        match found {
+            Recognized::Error(error) => Explained::of_error(error),
+            Recognized::Rule(id) => Explained::of_rule(id.rule()),
+            Recognized::Code(code) => {
+                Explained::Code { code: code.as_str(), name: code.name(), meaning: code.description() }
+            }
+            Recognized::Message(FoundMessage { message, text, error, .. }) => {
+                Explained::Message { message: text.clone(), kind: message, error: error.map(|error| error.code) }
+            }
+        }
+    }
+
     fn of_error(error: &'static RuntimeError) -> Explained {
         Explained::Error { error, rules: error.rules().map(|rule| rule.id.as_str()).collect() }
     }
@@ -118,6 +212,12 @@ impl Explained {
     fn text(&self) -> String {
         match self {
             Explained::Error { error, rules } => error_text(error, rules),
+            Explained::Message { message, kind, error } => {
+                let LogMessage { meaning, remedy, .. } = kind;
+                let error = RuntimeError::all().iter().find(|known| Some(known.code) == *error);
+                let error = error.map_or_else(String::new, |error| format!("  error: {}", error_title(error)));
+                format!("{}\n  meaning: {meaning}\n  what to do: {remedy}\n{error}", clipped_to(message, ROW))
+            }
             Explained::Rule { rule, errors, .. } => rule_text(rule, errors),
             Explained::Code { code, name, meaning } => format!(
                 "{code} {name}: {meaning}\n  a message of the assembler; it points at the source, and says what was found and expected\n"
@@ -129,10 +229,19 @@ impl Explained {
 /// Longest line of a list of rules, in characters.
 const WIDTH: usize = 100;
 
+/// Line with the name, the number and the meaning of an error.
+fn error_title(error: &RuntimeError) -> String {
+    format!("{} {:#04x} ({}): {}\n", error.name, error.code, error.code, error.meaning)
+}
+
 fn error_text(error: &RuntimeError, rules: &[&str]) -> String {
-    let mut out = format!("{} {:#04x} ({}): {}\n", error.name, error.code, error.code, error.meaning);
-    if !error.causes.is_empty() {
-        let _ = writeln!(out, "  causes: {}", error.causes);
+    let mut out = error_title(error);
+    for (title, causes) in
+        [("causes", &error.causes), ("causes in a build, a backend or a device", &error.other_causes)]
+    {
+        if !causes.is_empty() {
+            let _ = writeln!(out, "  {title}:\n    {}", causes.join("\n    "));
+        }
     }
     let _ = writeln!(out, "  what to do: {}", error.remedy);
     if !rules.is_empty() {
@@ -166,4 +275,64 @@ fn rule_text(rule: &Rule, errors: &[u32]) -> String {
         let _ = writeln!(out, "  {} {:#04x}: {}", error.name, error.code, error.remedy);
     }
     out
+}
+
+/// Writes what an error or a message is about in a program.
+fn write_program(about: &Circumstances, abi: Abi, rows: usize, out: &mut String) {
+    let Circumstances { program, mismatch, methods, inputs, calls, operators, memory, delegates, keys, .. } = about;
+    let start = out.len();
+    if let Some(mismatch) = mismatch {
+        let _ = writeln!(out, "    {mismatch}: the message is of another program");
+    }
+    let list = |title: &str, items: &[String], out: &mut String| {
+        if !items.is_empty() {
+            let _ = writeln!(out, "    {title}: {}", clipped_to(&items.join(", "), ROW));
+        }
+    };
+    list("methods", methods, out);
+    list("keys that it needs", keys, out);
+    for method in inputs {
+        let _ = writeln!(out, "    inputs of method {}: {}", clipped(&method.method), method.inputs.len());
+        method.inputs.iter().enumerate().take(rows).for_each(|(index, input)| write_value("input", index, input, out));
+        write_more("      ", method.inputs.len(), rows, "input", out);
+    }
+    for operator in operators.iter().take(rows) {
+        let library = operator.library.unwrap_or("unknown: an operator that ExecuTorch does not have");
+        let calls = counted(operator.instructions, "call");
+        let _ = writeln!(out, "    operator {}: {calls}, library {library}", clipped(&operator.name));
+    }
+    write_more("    ", operators.len(), rows, "operator", out);
+    for delegate in delegates.iter().take(rows) {
+        let (name, backend, calls) =
+            (clipped(&delegate.name), clipped(&delegate.backend), counted(delegate.calls, "call"));
+        let _ = writeln!(out, "    delegate {name}: {calls}, backend {backend}");
+    }
+    write_more("    ", delegates.len(), rows, "delegate", out);
+    for CallSummary { method, chain, instruction, callee, arguments, stack_trace, .. } in calls.iter().take(rows) {
+        let _ = writeln!(out, "    method {}, instruction {chain}:{instruction}: {}", clipped(method), clipped(callee));
+        arguments.iter().enumerate().take(rows).for_each(|(index, value)| write_value("arg", index, value, out));
+        write_more("      ", arguments.len(), rows, "argument", out);
+        let skipped = stack_trace.len().saturating_sub(rows);
+        stack_trace[skipped..].iter().for_each(|line| _ = writeln!(out, "      {}", clipped_to(line, ROW)));
+    }
+    write_more("    ", calls.len(), rows, "call", out);
+    for MemoryNeed { method, pools, method_allocator, temporary_allocator, .. } in memory {
+        let _ = writeln!(out, "    method {}", clipped(method));
+        for (index, bytes) in pools.iter().enumerate() {
+            let _ = writeln!(out, "      pool {}: {}", index + 1, counted(*bytes, "byte"));
+        }
+        let mut text = String::new();
+        write_allocators(method_allocator, temporary_allocator, abi, &mut text);
+        text.lines().for_each(|line| _ = writeln!(out, "    {line}"));
+    }
+    if out.len() > start {
+        out.insert_str(start, &format!("  in {}:\n", clipped_to(program, ROW)));
+    }
+}
+
+/// Writes an input or an argument. Values without a name are literals.
+fn write_value(what: &str, index: usize, value: &ValueSummary, out: &mut String) {
+    let ValueSummary { name, kind, .. } = value;
+    let name = if name.starts_with("values[") { String::new() } else { format!("{}: ", clipped(name)) };
+    let _ = writeln!(out, "      {what} {index}: {name}{}", clipped_to(kind, ROW));
 }

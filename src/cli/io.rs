@@ -142,7 +142,10 @@ pub fn colours(color: ColorChoice, to: &impl IsTerminal) -> bool {
 }
 
 /// Reads all of standard input.
-fn read_stdin() -> Result<Vec<u8>, Error> {
+///
+/// # Errors
+/// Standard input cannot be read.
+pub fn read_stdin() -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes).map_err(|error| Error::io(STDIN, "", &error))?;
     Ok(bytes)

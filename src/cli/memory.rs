@@ -10,7 +10,8 @@ use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_
 use pte_emit::{
     Report,
     memory::{
-        Abi, BoundaryBuffers, MemoryFigure, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor, ProgramMemory,
+        Abi, BoundaryBuffers, MemoryFigure, MemoryPool, MemoryTotal, MethodAllocator, MethodFootprint, PlannedTensor,
+        ProgramMemory, TemporaryAllocator,
     },
 };
 use serde::Serialize;
@@ -107,7 +108,7 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
             write_pool(method, pool, limit, out);
         }
         io::write_more("  ", method.pools.len(), limit, "pool", out);
-        write_allocators(method, memory.abi, out);
+        write_allocators(&method.method_allocator, &method.temporary_allocator, memory.abi, out);
         write_buffers("inputs", &method.inputs, limit, out);
         write_buffers("outputs", &method.outputs, limit, out);
         super::delegates::write(&method.delegates, limit, out);
@@ -182,9 +183,9 @@ fn bound(at_least: bool, is_estimated: bool) -> &'static str {
     }
 }
 
-fn write_allocators(method: &MethodFootprint, abi: Abi, out: &mut String) {
+/// Writes the rows of the allocators of a method.
+pub fn write_allocators(memory: &MethodAllocator, temporary: &TemporaryAllocator, abi: Abi, out: &mut String) {
     let abi = build(abi);
-    let memory = &method.method_allocator;
     let at_least = least(memory.at_least);
     let _ = writeln!(
         out,
@@ -196,7 +197,7 @@ fn write_allocators(method: &MethodFootprint, abi: Abi, out: &mut String) {
         let backends = first_names(memory.unknown_backends.iter().map(String::as_str));
         let _ = writeln!(out, "    it is not known how much these backends take: {backends}");
     }
-    let memory = &method.temporary_allocator;
+    let memory = temporary;
     let at_least = least(memory.at_least);
     let bytes = counted(memory.bytes, "byte");
     let _ = writeln!(

@@ -79,6 +79,7 @@ Examples:
   pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
   pte-emit check model.pte --runtime all              which releases of ExecuTorch run it; `--runtime 0.7` says why not
   pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
+  pte-emit explain - --model model.pte < log.txt      messages of a log, and what they are about in a program
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
@@ -156,8 +157,8 @@ enum Command {
     Dump(dump::DumpArguments),
     /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
     Check(check::CheckArguments),
-    /// Explain errors of ExecuTorch, rules of `check` and codes of messages.
-    Explain(explain::ExplainArguments),
+    /// Explain errors and logs of ExecuTorch, rules of `check` and codes of messages.
+    Explain(Box<explain::ExplainArguments>),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
     /// Print what files contain: inputs, outputs, operators, delegates, constants, memory.
@@ -283,7 +284,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, &messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
-        Some(Command::Explain(arguments)) => explain::run(&arguments),
+        Some(Command::Explain(arguments)) => explain::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),

@@ -29,7 +29,7 @@ mod tests {
 
     use super::super::corpus::CorpusManifest;
     use super::super::diff::DiffDocument;
-    use super::super::explain::Explained;
+    use super::super::explain::Explanation;
     use super::super::findings::FindingsDocument;
     use super::super::manifest::VerifyDocument;
     use super::super::memory::MemoryDocument;
@@ -98,7 +98,7 @@ mod tests {
             ),
             ("corpus", schema("manifest.json of pte-emit generate --corpus", &[of::<CorpusManifest<'static>>])),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
-            ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
+            ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explanation>>])),
             ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),
             ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("numeric", schema("Document of pte-emit diff --numeric with --json", &[of::<NumericComparison>])),

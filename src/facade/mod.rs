@@ -5,6 +5,7 @@ pub mod bless;
 pub mod builder;
 pub mod deploy;
 pub mod edit;
+pub mod explain;
 pub mod firmware;
 pub mod for_runtime;
 pub mod inspection;

@@ -16,14 +16,25 @@ use pte_emit::check::RuleId;
 use pte_model::data::Origin;
 
 use crate::support::case::{Case, Run, inputs, run};
+use crate::support::folder::Folder;
 use crate::support::{
     bundles, files_below, has_extension, malformed, properties, root, sections, snapshot, sources, trial,
 };
 
 /// The cases, by name.
 pub fn trials() -> Vec<Trial> {
-    let tests =
-        [upstream(), reference_files(), releases(), errors(), annotate(), check(), commands(), fuzz_seeds(), whole()];
+    let tests = [
+        upstream(),
+        reference_files(),
+        releases(),
+        errors(),
+        annotate(),
+        check(),
+        explain(),
+        commands(),
+        fuzz_seeds(),
+        whole(),
+    ];
     tests.into_iter().flatten().collect()
 }
 
@@ -316,6 +327,34 @@ fn check() -> Vec<Trial> {
         add(broken.rule.as_str(), broken.name, Box::new(run));
     }
     trials
+}
+
+/// Lines that people pasted into public issues, each named by its repository and number, and what `explain` says about
+/// them, without the lists of rules.
+fn explain() -> Vec<Trial> {
+    const FILE: &str = "explain.cases";
+    const STDOUT: &str = "---- stdout\n";
+    let test = |(name, text): (String, String)| {
+        trial(format!("snapshots/explain/{name}"), move || {
+            let (log, expected) = text.split_once(STDOUT).expect("an output");
+            let done = Folder::new(&[]).run_with_stdin(&["explain", "-"], log).exits(0).stderr_is_empty();
+            let printed = String::from_utf8(done.stdout).unwrap();
+            let mut lines: Vec<&str> = printed.lines().collect();
+            let mut is_rule = false;
+            lines.retain(|line| {
+                is_rule = line.starts_with("  rules of") || is_rule && line.starts_with("    ");
+                !is_rule
+            });
+            let found = lines.join("\n") + "\n";
+            if snapshot::blessing() {
+                return snapshot::write_case(FILE, &name, &format!("{log}{STDOUT}{found}"));
+            }
+            pretty_assertions::assert_eq!(expected.trim_end(), found.trim_end(), "{name}");
+        })
+    };
+    let cases = snapshot::cases(FILE);
+    assert!(cases.len() > 40, "{FILE}");
+    cases.into_iter().map(test).collect()
 }
 
 /// The rule of a malformed example, and whether it is about the `.bpte`, which the runtime does not load.

@@ -21,6 +21,9 @@ pub struct LogMessage {
     /// Error that the runtime returns after it; `None` if it is no error, or has the number of one.
     #[serde(skip)]
     pub error: Option<&'static RuntimeError>,
+    /// Parts of a program that it is about, beside those that its values name.
+    #[serde(skip)]
+    pub topics: Vec<&'static str>,
     /// Meaning.
     pub meaning: &'static str,
     /// Remedy.
@@ -38,14 +41,15 @@ static MESSAGES: LazyLock<Vec<LogMessage>> = LazyLock::new(|| {
     let message = |lines: Vec<&'static str>| {
         let patterns: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("> ")).collect();
         let [.., error, meaning, remedy] = lines[..] else { return None };
-        (!patterns.is_empty()).then(|| LogMessage { patterns, error: RuntimeError::find(error), meaning, remedy })
+        let (error, topics) = error.split_once(' ').unwrap_or((error, ""));
+        let (error, topics) = (RuntimeError::find(error), topics.split_whitespace().collect());
+        (!patterns.is_empty()).then_some(LogMessage { patterns, error, topics, meaning, remedy })
     };
     blocks(include_str!("messages.table")).filter_map(message).collect()
 });
 
 /// Part of a text that can be explained, found by [`recognize`].
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Recognized {
     /// An error of the runtime.
     Error(&'static RuntimeError),
@@ -63,7 +67,7 @@ pub enum Recognized {
 pub struct FoundMessage {
     /// Message.
     pub message: &'static LogMessage,
-    /// Its text: the part of the line that the pattern describes.
+    /// Its text: the line from its first word on; long ones are truncated.
     pub text: String,
     /// Values of the message by name, such as `operator`.
     pub values: Vec<(&'static str, String)>,
@@ -78,14 +82,13 @@ impl Recognized {
         found.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the parts of a program that it is about: the names of the values of a message, else those of its error.
+    /// Returns the parts of a program that it is about, such as `operator`.
     pub fn topics(&self) -> Vec<&'static str> {
         match self {
             Recognized::Error(error) => error.topics.clone(),
             Recognized::Rule(_) | Recognized::Code(_) => Vec::new(),
-            Recognized::Message(FoundMessage { values, error, .. }) => {
-                let named: Vec<_> = values.iter().map(|(name, _)| *name).filter(|name| *name != ERROR).collect();
-                if named.is_empty() { error.map_or_else(Vec::new, |error| error.topics.clone()) } else { named }
+            Recognized::Message(FoundMessage { message, values, .. }) => {
+                values.iter().map(|(name, _)| *name).chain(message.topics.iter().copied()).collect()
             }
         }
     }
@@ -102,7 +105,7 @@ impl Recognized {
 }
 
 /// Finds errors of the runtime by number or name, rules of `check`, codes of the assembler, and messages of
-/// ExecuTorch's log, each once, in their order. In a line with more words, a number needs a word such as `error` or
+/// ExecuTorch's log, the first 256, each once, in their order. In a line with more words, a number needs a word such as `error` or
 /// `status` before it, or, in hexadecimal, the end of the line after it. An error that a message implies is not listed.
 ///
 /// ```
@@ -120,7 +123,9 @@ pub fn recognize(text: &str) -> Vec<Recognized> {
     let text = text.trim();
     let code = || Code::ALL.iter().find(|code| code.name().eq_ignore_ascii_case(text)).copied();
     let whole = RuntimeError::find(text).map(Recognized::Error);
-    if let Some(whole) = whole.or_else(|| identified(&text.to_ascii_uppercase())).or_else(|| code().map(Recognized::Code)) {
+    if let Some(whole) =
+        whole.or_else(|| identified(&text.to_ascii_uppercase())).or_else(|| code().map(Recognized::Code))
+    {
         return vec![whole];
     }
     let mut found: Vec<Recognized> = Vec::new();
@@ -152,8 +157,16 @@ pub fn recognize(text: &str) -> Vec<Recognized> {
         _ => seen.insert(recognized.key()),
     });
     let is_new: Vec<bool> = is_new.collect();
-    found.into_iter().zip(is_new).filter_map(|(recognized, is_new)| is_new.then_some(recognized)).collect()
+    found
+        .into_iter()
+        .zip(is_new)
+        .filter_map(|(recognized, is_new)| is_new.then_some(recognized))
+        .take(MAX_FOUND)
+        .collect()
 }
+
+/// Most items of a text: each is a question about a program.
+const MAX_FOUND: usize = 256;
 
 /// Rule or code of an id.
 fn identified(id: &str) -> Option<Recognized> {
@@ -163,6 +176,9 @@ fn identified(id: &str) -> Option<Recognized> {
 
 /// Name of the value that is the number of an error.
 const ERROR: &str = "error";
+
+/// Most bytes of the text of a message.
+const MAX_TEXT: usize = 500;
 
 /// Most bytes of a value.
 const MAX_VALUE: usize = 400;
@@ -178,7 +194,7 @@ fn messages(line: &str) -> Vec<(usize, usize, Recognized)> {
         let is_hexadecimal = message.patterns.iter().any(|pattern| pattern.ends_with("0x{error}"));
         let number = number.map(|number| if is_hexadecimal { format!("0x{number}") } else { number });
         let error = message.error.or_else(|| RuntimeError::find(&number?));
-        let text = line[start..end].to_owned();
+        let text = line[start..line.floor_char_boundary(start + MAX_TEXT)].trim_end().to_owned();
         found.push((start, end, Recognized::Message(FoundMessage { message, text, values, error })));
     }
     found
@@ -238,11 +254,10 @@ fn words(line: &str) -> impl Iterator<Item = (usize, usize, Recognized)> {
             let is_assigned = between.trim_end().ends_with(['=', '@']);
             let digits = word.strip_prefix("0x:").or_else(|| word.strip_prefix("0x"));
             let is_error = |error: &&RuntimeError| match digits {
-                Some(digits) => {
-                    error.code != 0 && digits.len() <= 2 && (follows || !is_assigned && (digits.len() == 2 || at == end))
-                }
+                _ if error.code == 0 => false,
+                Some(digits) => digits.len() <= 2 && (follows || !is_assigned && (digits.len() == 2 || at == end)),
                 None if word.starts_with(|c: char| c.is_ascii_digit()) => {
-                    error.code != 0 && follows && !previous.eq_ignore_ascii_case("status")
+                    follows && !previous.eq_ignore_ascii_case("status")
                 }
                 None if between.ends_with("::") && previous == "Error" => true,
                 None => error.name == word && word.chars().skip(1).any(|c| c.is_ascii_uppercase()),
@@ -263,7 +278,8 @@ mod tests {
     fn the_table_is_well_formed() {
         for block in blocks(include_str!("messages.table")).skip(1) {
             let [.., error, _, _] = block[..] else { panic!("{block:?}") };
-            assert!(error == "-" || RuntimeError::find(error).is_some_and(|found| found.name == error), "{block:?}");
+            let name = error.split(' ').next().unwrap();
+            assert!(name == "-" || RuntimeError::find(name).is_some_and(|found| found.name == name), "{block:?}");
         }
         assert!(LogMessage::all().len() > 50);
         let names = ["", "operator", "instruction", "memory", "backend", "input", "key", "method", ERROR];
@@ -281,7 +297,8 @@ mod tests {
                 assert_eq!(found.message.meaning, message.meaning, "{sample}");
             }
         }
-        let topics: Vec<_> = RuntimeError::all().iter().flat_map(|error| &error.topics).collect();
+        let topics = RuntimeError::all().iter().flat_map(|error| &error.topics);
+        let topics: Vec<_> = topics.chain(LogMessage::all().iter().flat_map(|message| &message.topics)).collect();
         assert!(topics.iter().all(|topic| names.contains(topic)), "{topics:?}");
     }
 
@@ -294,7 +311,9 @@ mod tests {
             };
             recognize(text).iter().filter_map(code).collect::<Vec<u32>>()
         };
-        for text in ["backend = 0x1, device = 0x1", "done. status 0x0", "exit status 1", "Internal Ok", "34 files", "x 0x123"] {
+        for text in
+            ["backend = 0x1, device = 0x1", "done. status 0x0", "exit status 1", "Internal Ok", "34 files", "x 0x123"]
+        {
             assert!(codes(text).is_empty(), "{text}");
         }
         assert_eq!(codes("Program loading failed @ 0x0x20000E20: 0x23"), [0x23]);

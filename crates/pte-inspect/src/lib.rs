@@ -11,6 +11,7 @@ pub use pte_model;
 struct Readme;
 
 pub mod annotate;
+pub mod calls;
 pub mod constant_calls;
 pub mod file;
 mod flow;

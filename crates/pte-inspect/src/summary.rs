@@ -146,14 +146,14 @@ pub struct MethodSummary {
     pub method_allocator: AllocatorSummary,
 }
 
-/// Input or output of a [`MethodSummary`].
+/// Input or output of a [`MethodSummary`], or argument of a [`CallSummary`](crate::calls::CallSummary).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ValueSummary {
     /// Name, or the index of the value.
     pub name: String,
-    /// Element type and sizes, `<=` before upper bounds; or the value of a literal.
+    /// Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list.
     #[serde(rename = "type")]
     pub kind: String,
 }
@@ -275,10 +275,7 @@ impl MethodSummary {
         named: &NamedSizes<'_>,
     ) -> MethodSummary {
         let program = subject.program;
-        let described = |value: &ValueId| {
-            let name = value.get().map_or_else(String::new, |value| subject.value_name(index, value));
-            ValueSummary { name, kind: plan.value(*value).map_or_else(String::new, describe) }
-        };
+        let described = |value: &ValueId| value_summary(subject, index, *value);
         let memory = subject.memory.get(index);
         let state = plan.tensors().filter(|(value, _)| subject.is_state(index, *value));
         let state = state.map(|(value, tensor)| {
@@ -362,6 +359,41 @@ pub fn describe(value: &EValue) -> String {
         | EValue::OptionalTensorList(_)
         | EValue::Unknown(_) => value.kind().to_owned(),
     }
+}
+
+/// Items of a list that are described.
+const MAX_ITEMS: usize = 16;
+
+/// Describes a value of a method: its name, and its type or content.
+pub fn value_summary(subject: &Subject<'_>, method: usize, value: ValueId) -> ValueSummary {
+    let plan = subject.program.plans().get(method);
+    let list = |items: Vec<String>, count: usize| {
+        let more = if count > items.len() { format!(", ... {count} items") } else { String::new() };
+        format!("[{}{more}]", items.join(", "))
+    };
+    let name = |value: ValueId| value.get().map_or_else(String::new, |value| subject.value_name(method, value));
+    let item = |item: i64| {
+        let id = i32::try_from(item).map_or(ValueId::NONE, ValueId);
+        match plan.and_then(|plan| plan.value(id)) {
+            Some(EValue::Tensor(_)) => name(id),
+            Some(value) => describe(value),
+            None => "null".to_owned(),
+        }
+    };
+    let kind = match plan.and_then(|plan| plan.value(value)) {
+        None => String::new(),
+        Some(EValue::DoubleList(Some(items))) => {
+            list(items.iter().take(MAX_ITEMS).map(|item| format!("{item:?}")).collect(), items.len())
+        }
+        Some(EValue::BoolList(Some(items))) => {
+            list(items.iter().take(MAX_ITEMS).map(ToString::to_string).collect(), items.len())
+        }
+        Some(other) => match other.list_items() {
+            Some(items) => list(items.iter().take(MAX_ITEMS).map(item).collect(), items.len()),
+            None => describe(other),
+        },
+    };
+    ValueSummary { name: name(value), kind }
 }
 
 /// Returns the values of the outputs of a method without instructions.
@@ -449,7 +481,7 @@ fn interface(graph: &PayloadGraph) -> DelegateInterface {
 }
 
 /// Returns the keys of tensors in a `.ptd`, and those of constants of XNNPACK graphs that the program does not have.
-fn required_keys(program: &Program, graphs: &Graphs<'_>) -> Vec<String> {
+pub fn required_keys(program: &Program, graphs: &Graphs<'_>) -> Vec<String> {
     let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
     let mut keys: BTreeSet<String> = tensors.filter_map(|(_, tensor)| tensor.name().map(str::to_owned)).collect();
     let own: BTreeSet<&str> = program.named_data.iter().flatten().map(|entry| entry.key.as_str()).collect();
