@@ -1,6 +1,6 @@
-// errors.cpp: produces the errors of the real runtime, each by one cause. Prints a line `0xNN CAUSE` for each; the
-// causes are those of crates/pte-check/src/errors.table, word by word. The argument is a folder with the programs that
-// lab/tests/runtime/errors.rs writes; fetch.sh builds it.
+// errors.cpp: produces the errors of the real runtime, each by one cause. Prints a line `0xNN CAUSE` for each on stdout,
+// and on stderr, after the log of the runtime; the causes are those of crates/pte-check/src/errors.table, word by word.
+// The argument is a folder with the programs that lab/tests/runtime/errors.rs writes; fetch.sh builds it.
 
 #include <executorch/devtools/etdump/data_sinks/buffer_data_sink.h>
 #include <executorch/extension/data_loader/buffer_data_loader.h>
@@ -36,9 +36,12 @@ namespace {
 
 std::string folder;
 
-void print(Error error, const char* cause) {
-  std::printf("0x%02x %s\n", static_cast<unsigned>(error), cause);
-  std::fflush(stdout);
+// Without a cause, for a success that what follows needs.
+void print(Error error, const char* cause = "") {
+  for (FILE* const out : {stdout, stderr}) {
+    std::fprintf(out, "0x%02x %s\n", static_cast<unsigned>(error), cause);
+    std::fflush(out);
+  }
 }
 
 std::vector<uint8_t> read(const char* name) {
@@ -167,6 +170,7 @@ void registration(const std::vector<rt::Kernel>& kernels, const char* cause) {
   }
   close(ends[0]);
   waitpid(child, nullptr, 0);
+  std::fputs(log.c_str(), stderr);
   const char* const words = "registration failed with error ";
   const size_t at = log.find(words);
   const int error = at == std::string::npos ? 0 : std::atoi(log.c_str() + at + std::strlen(words));
@@ -207,7 +211,7 @@ void states() {
   print(Loaded("external.pte").error, "the program has tensors in a `.ptd`, and no `.ptd` is passed to `load_method`");
   Loaded& two = loaded("steps.pte");
   (void)two.method->set_input(tensor({2, 2}), 0);
-  print(two.method->step(), "");
+  print(two.method->step());
   print(two.method->set_input(tensor({2, 2}), 0), "an input is set between two steps");
   print(two.method->execute(), "`execute` is called between two steps");
   print(two.method->reset_execution(), "`reset_execution` is called before the last step");
@@ -295,7 +299,7 @@ void sizes() {
   method.method = 64;
   Loaded enough("static.pte");
   temporary.method = enough.allocator->used_size();
-  print(Loaded("static.pte", nullptr, temporary).error, "");
+  print(Loaded("static.pte", nullptr, temporary).error);
   temporary.temporary = 16;
   planned.less_planned = 16;
   pools.fewer_pools = 1;
@@ -332,9 +336,9 @@ void data() {
 
 void registrations() {
   // Kernels for a part of the calls: the program calls `my::op.out` with float32.
-  print(rt::register_kernel(rt::Kernel("my::op", nothing)), "");
+  print(rt::register_kernel(rt::Kernel("my::op", nothing)));
   print(Loaded("missing.pte").error, "only another overload of the operator is registered, such as `my::op` for `my::op.out`");
-  print(rt::register_kernel(rt::Kernel("my::op.out", rt::KernelKey("v1/7;0|7;0"), nothing)), "");
+  print(rt::register_kernel(rt::Kernel("my::op.out", rt::KernelKey("v1/7;0|7;0"), nothing)));
   print(Loaded("missing.pte").error, "the kernel is registered for other element types or orders of dimensions");
   registration({rt::Kernel("my::op", nothing)}, "two linked libraries register the same kernel, or one is loaded twice");
   std::vector<std::string> names;

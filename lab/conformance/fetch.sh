@@ -111,5 +111,6 @@ build memory
 build delegates
 build firmware
 build trials
+build errors
 
 echo "$dir/runner"

@@ -1,7 +1,6 @@
 //! `pte-emit explain TEXT...`: what an error of the runtime, a message of its log, a rule of `check` or a code of the
 //! assembler means, and what to do; with `--model`, what it is about in a program.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -105,7 +104,7 @@ pub enum Explained {
 /// # Errors
 /// A text without anything known; a model that cannot be read; output that cannot be written.
 pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Failure> {
-    if let [] = arguments.texts[..] {
+    if arguments.texts.is_empty() {
         let all: Vec<Explained> = RuntimeError::all().iter().map(Explained::of_error).collect();
         let list =
             if arguments.format.is_json() { json::text(&all) } else { RuntimeError::all().iter().map(row).collect() };
@@ -154,14 +153,13 @@ fn about(
 fn found(texts: &[String]) -> Result<Vec<Recognized>, Failure> {
     let mut found = Vec::new();
     for text in texts {
-        let text = match text == STREAM {
-            true => Cow::Owned(String::from_utf8_lossy(&io::read_stdin()?).into_owned()),
-            false => Cow::Borrowed(text),
+        let of_text = match text == STREAM {
+            true => recognize(&String::from_utf8_lossy(&io::read_stdin()?)),
+            false => recognize(text),
         };
-        let of_text = recognize(&text);
         if of_text.is_empty() {
             let together = recognize(&texts.join(" "));
-            return if together.is_empty() { Err(unknown(&text)) } else { Ok(together) };
+            return if together.is_empty() { Err(unknown(text)) } else { Ok(together) };
         }
         found.extend(of_text);
     }
@@ -173,10 +171,13 @@ fn unknown(text: &str) -> Failure {
     let errors = RuntimeError::all().iter().map(|error| error.name);
     let near = nearest(text, errors.chain(Code::ALL.iter().map(|code| code.name())));
     let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let what = match text {
+        STREAM => "no known code, rule or message in standard input".to_owned(),
+        _ => format!("unknown code, rule or message `{}`", clipped(text)),
+    };
     Failure::usage(format!(
-        "unknown code, rule or message `{}`: expected an error of ExecuTorch, such as 0x14 or OperatorMissing, a line of its log, a rule of \
-         `check`, such as X-4, or a code of the assembler, such as Y-5{help}",
-        clipped(text)
+        "{what}: expected an error of ExecuTorch, such as 0x14 or OperatorMissing, a line of its log, a rule of \
+         `check`, such as X-4, or a code of the assembler, such as Y-5{help}"
     ))
 }
 

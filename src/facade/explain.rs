@@ -7,7 +7,7 @@ use crate::facade::inspection::{Inspected, MemoryOptions};
 use crate::facade::model::Model;
 use pte_check::Recognized;
 use pte_deploy::kernels::KernelUse;
-use pte_inspect::calls::{CallPosition, CallSummary};
+use pte_inspect::calls::{CallPosition, CallSummary, select_calls};
 use pte_inspect::summary::{ValueSummary, payload_graphs, required_keys, value_summary};
 use pte_memory::memory::MethodAllocator;
 use pte_memory::temporary::TemporaryAllocator;
@@ -103,8 +103,8 @@ pub struct DelegateUse {
 
 impl Model {
     /// Returns the parts of the program that each item of a text is about: the instruction that failed, with its
-    /// arguments; the inputs; the memory that the methods need; the library of an operator, and its calls; the delegates of
-    /// a backend; keys. The result has an item for each of `found`.
+    /// arguments; the inputs; the memory that the methods need; the library of an operator, and its calls; the
+    /// delegates of a backend; keys. The result has an item for each of `found`.
     ///
     /// It consists of [`Circumstances`], [`MethodInputs`], [`CallSummary`], [`MemoryNeed`] and [`DelegateUse`].
     ///
@@ -142,7 +142,7 @@ impl Model {
         let about = |found: &Recognized| {
             let mut about = Circumstances { program: self.label(), ..Circumstances::default() };
             let calls = |is_selected: &dyn Fn(CallPosition<'_>) -> bool| {
-                CallSummary::select(&view, |call| methods.contains(&call.0) && is_selected(call))
+                select_calls(&view, |call| methods.contains(&call.0) && is_selected(call))
             };
             let topics = found.topics();
             for topic in &topics {

@@ -1,6 +1,6 @@
 //! The errors of ExecuTorch 1.5.1: meaning, causes and remedy of each. The rules whose violation causes one are those
-//! whose text about the runtime names it. The texts are in errors.table; lab/tests/runtime/errors.rs compares the causes
-//! with the real runtime.
+//! whose text about the runtime names it. The texts are in errors.table; lab/tests/runtime/errors.rs compares the
+//! causes with the real runtime.
 
 use std::sync::LazyLock;
 
@@ -40,14 +40,14 @@ pub struct RuntimeError {
     pub other_causes: Vec<&'static str>,
     /// Remedy.
     pub remedy: &'static str,
-    /// Parts of a program that it can be about: names of values of [`LogMessage::patterns`](crate::LogMessage::patterns).
+    /// Parts of a program that it can be about: names of values of messages, such as `operator`.
     #[serde(skip)]
     pub topics: Vec<&'static str>,
 }
 
 impl RuntimeError {
-    /// Returns the error with a number (`0x14`, `0x:14` as the Python package of ExecuTorch prints it, or decimal: `20`)
-    /// or a name (`OperatorMissing`, `Error::OperatorMissing`), in any case.
+    /// Returns the error with a number (`0x14`, `0x:14` as the Python package of ExecuTorch prints it, or decimal:
+    /// `20`) or a name (`OperatorMissing`, `Error::OperatorMissing`), in any case.
     pub fn find(text: &str) -> Option<&'static RuntimeError> {
         let lower = text.to_ascii_lowercase();
         let number = match lower.strip_prefix("0x:").or_else(|| lower.strip_prefix("0x")) {

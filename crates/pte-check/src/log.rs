@@ -11,11 +11,22 @@ use super::rules::RuleId;
 use pte_model::diagnostics::Code;
 
 /// Message of ExecuTorch's log.
+///
+/// ```
+/// use pte_check::{FoundMessage, LogMessage, Recognized, recognize};
+///
+/// let found = recognize("E method.cpp:85] Backend XnnpackBackend is not registered.");
+/// assert_eq!(found[0].topics(), ["backend"]);
+/// let Recognized::Message(FoundMessage { message, text, .. }) = &found[0] else { panic!() };
+/// assert_eq!(text, "Backend XnnpackBackend is not registered.");
+/// assert!(LogMessage::all().iter().any(|known| known.meaning == message.meaning));
+/// ```
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LogMessage {
-    /// Texts that identify it, of several releases. `{}` stands for any text, `{NAME}` for a word: a value of the message.
+    /// Texts that identify it, of several releases. `{}` stands for any text, `{NAME}` for a word: a value of the
+    /// message.
     #[serde(skip)]
     pub patterns: Vec<&'static str>,
     /// Error that the runtime returns after it; `None` if it is no error, or has the number of one.
@@ -105,8 +116,9 @@ impl Recognized {
 }
 
 /// Finds errors of the runtime by number or name, rules of `check`, codes of the assembler, and messages of
-/// ExecuTorch's log, the first 256, each once, in their order. In a line with more words, a number needs a word such as `error` or
-/// `status` before it, or, in hexadecimal, the end of the line after it. An error that a message implies is not listed.
+/// ExecuTorch's log, the first 256, each once, in their order. In a line with more words, a number needs a word such as
+/// `error` or `status` before it, or, in hexadecimal, the end of the line after it. An error that a message implies is
+/// not listed.
 ///
 /// ```
 /// use pte_check::{Recognized, recognize};

@@ -30,34 +30,32 @@ pub struct CallSummary {
 /// Indices of the method, the chain and the instruction of a call; true for a delegate; the operator or backend.
 pub type CallPosition<'c> = (usize, usize, usize, bool, &'c str);
 
-impl CallSummary {
-    /// Returns the calls for which `is_selected` returns true.
-    pub fn select(subject: &Subject<'_>, is_selected: impl Fn(CallPosition<'_>) -> bool) -> Vec<CallSummary> {
-        let mut calls = Vec::new();
-        for (method, plan) in subject.program.plans().iter().enumerate() {
-            let labels = Labels::new(plan);
-            for (number, chain) in plan.chains.iter().flatten().enumerate() {
-                for (index, instruction) in chain.instructions.iter().flatten().enumerate() {
-                    let callee = labels.of(instruction);
-                    let Some(called) = instruction.callee() else { continue };
-                    let is_delegate = matches!(called, Callee::Delegate(_));
-                    if !is_selected((method, number, index, is_delegate, callee)) {
-                        continue;
-                    }
-                    let trace = chain.stacktrace.as_ref().and_then(|traces| traces.get(index)?.as_deref());
-                    calls.push(CallSummary {
-                        method: plan.name.clone().unwrap_or_default(),
-                        chain: number,
-                        instruction: index,
-                        callee: callee.to_owned(),
-                        arguments: instruction.args().iter().map(|arg| value_summary(subject, method, *arg)).collect(),
-                        stack_trace: trace.unwrap_or_default().iter().map(frame).collect(),
-                    });
+/// Returns the calls for which `is_selected` returns true.
+pub fn select_calls(subject: &Subject<'_>, is_selected: impl Fn(CallPosition<'_>) -> bool) -> Vec<CallSummary> {
+    let mut calls = Vec::new();
+    for (method, plan) in subject.program.plans().iter().enumerate() {
+        let labels = Labels::new(plan);
+        for (number, chain) in plan.chains.iter().flatten().enumerate() {
+            for (index, instruction) in chain.instructions.iter().flatten().enumerate() {
+                let callee = labels.of(instruction);
+                let Some(called) = instruction.callee() else { continue };
+                let is_delegate = matches!(called, Callee::Delegate(_));
+                if !is_selected((method, number, index, is_delegate, callee)) {
+                    continue;
                 }
+                let trace = chain.stacktrace.as_ref().and_then(|traces| traces.get(index)?.as_deref());
+                calls.push(CallSummary {
+                    method: plan.name.clone().unwrap_or_default(),
+                    chain: number,
+                    instruction: index,
+                    callee: callee.to_owned(),
+                    arguments: instruction.args().iter().map(|arg| value_summary(subject, method, *arg)).collect(),
+                    stack_trace: trace.unwrap_or_default().iter().map(frame).collect(),
+                });
             }
         }
-        calls
     }
+    calls
 }
 
 /// Describes a line of the source in Python's form.
