@@ -113,7 +113,7 @@ pub mod memory {
 
 /// Content, sizes and bytes of a file, and reports (docs/inspect.md, docs/annotate.md, docs/report.md).
 pub mod inspect {
-    pub use crate::facade::explain::{Circumstances, DelegateUse, ExplainOptions, MemoryNeed, MethodInputs};
+    pub use crate::facade::explain::{Circumstances, ExplainOptions, MethodCircumstances};
     pub use crate::facade::inspection::report::ReportOptions;
     pub use crate::facade::inspection::{InspectOptions, SizeOptions};
     pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, nearest};
 use pte_emit::{
-    Code, Model,
+    Code,
     check::{FoundMessage, LogMessage, Profile, Recognized, Rule, RuntimeError, recognize},
-    inspect::{CallSummary, Circumstances, ExplainOptions, MemoryNeed, ValueSummary},
-    memory::{Abi, MemoryOptions},
+    inspect::{CallSummary, Circumstances, ExplainOptions, ValueSummary},
+    memory::Abi,
 };
 use serde::Serialize;
 
@@ -114,10 +114,11 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
     let mut explained: Vec<Explanation> =
         found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
     let memory = arguments.runtime.options();
+    let options = ExplainOptions::default().method(arguments.method.clone()).memory(memory.clone());
     if let Some(path) = &arguments.model {
         let sources = Sources::checked(&arguments.sources)?;
         for model in sources.open(path)? {
-            for (item, about) in explained.iter_mut().zip(about(&model, &found, arguments, &memory)?) {
+            for (item, about) in explained.iter_mut().zip(model.explain(&found, &options)?) {
                 item.programs.push(about);
             }
         }
@@ -136,17 +137,6 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
         }
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
-}
-
-/// Returns what the texts are about in a program.
-fn about(
-    model: &Model,
-    found: &[Recognized],
-    arguments: &ExplainArguments,
-    memory: &MemoryOptions,
-) -> Result<Vec<Circumstances>, Failure> {
-    let options = ExplainOptions::default().method(arguments.method.clone()).memory(memory.clone());
-    Ok(model.explain(found, &options)?)
 }
 
 /// Finds what the arguments name, or what they are together: a line without quotes.
@@ -280,60 +270,57 @@ fn rule_text(rule: &Rule, errors: &[u32]) -> String {
 
 /// Writes what an error or a message is about in a program.
 fn write_program(about: &Circumstances, abi: Abi, rows: usize, out: &mut String) {
-    let Circumstances { program, mismatch, methods, inputs, calls, operators, memory, delegates, keys, .. } = about;
     let start = out.len();
-    if let Some(mismatch) = mismatch {
-        let _ = writeln!(out, "    {mismatch}: the message is of another program");
+    if let Some(part) = &about.mismatch {
+        let _ = writeln!(out, "    it has no {part}: the message is of another program");
     }
-    let list = |title: &str, items: &[String], out: &mut String| {
-        if !items.is_empty() {
-            let _ = writeln!(out, "    {title}: {}", clipped_to(&items.join(", "), ROW));
-        }
-    };
-    list("methods", methods, out);
-    list("keys that it needs", keys, out);
-    for method in inputs {
-        let _ = writeln!(out, "    inputs of method {}: {}", clipped(&method.method), method.inputs.len());
-        method.inputs.iter().enumerate().take(rows).for_each(|(index, input)| write_value("input", index, input, out));
-        write_more("      ", method.inputs.len(), rows, "input", out);
+    if !about.keys.is_empty() {
+        let _ = writeln!(out, "    keys that it needs: {}", clipped_to(&about.keys.join(", "), ROW));
     }
-    for operator in operators.iter().take(rows) {
-        let library = operator.library.unwrap_or("unknown: an operator that ExecuTorch does not have");
+    for operator in about.operators.iter().take(rows) {
+        let library = operator.library.unwrap_or("unknown: ExecuTorch has no such operator");
         let calls = counted(operator.instructions, "call");
         let _ = writeln!(out, "    operator {}: {calls}, library {library}", clipped(&operator.name));
     }
-    write_more("    ", operators.len(), rows, "operator", out);
-    for delegate in delegates.iter().take(rows) {
-        let (name, backend, calls) =
-            (clipped(&delegate.name), clipped(&delegate.backend), counted(delegate.calls, "call"));
-        let _ = writeln!(out, "    delegate {name}: {calls}, backend {backend}");
-    }
-    write_more("    ", delegates.len(), rows, "delegate", out);
-    for CallSummary { method, chain, instruction, callee, arguments, stack_trace, .. } in calls.iter().take(rows) {
-        let _ = writeln!(out, "    method {}, instruction {chain}:{instruction}: {}", clipped(method), clipped(callee));
-        arguments.iter().enumerate().take(rows).for_each(|(index, value)| write_value("arg", index, value, out));
-        write_more("      ", arguments.len(), rows, "argument", out);
-        let skipped = stack_trace.len().saturating_sub(rows);
-        stack_trace[skipped..].iter().for_each(|line| _ = writeln!(out, "      {}", clipped_to(line, ROW)));
-    }
-    write_more("    ", calls.len(), rows, "call", out);
-    for MemoryNeed { method, pools, method_allocator, temporary_allocator, .. } in memory {
-        let _ = writeln!(out, "    method {}", clipped(method));
-        for (index, bytes) in pools.iter().enumerate() {
+    write_more("    ", about.operators.len(), rows, "operator", out);
+    for method in about.methods.iter().take(rows) {
+        let _ = writeln!(out, "    method {}:", clipped(&method.name));
+        if let Some(inputs) = &method.inputs {
+            write_values("input", inputs, rows, out);
+        }
+        for call in method.calls.iter().take(rows) {
+            let CallSummary { chain, instruction, callee, arguments, stack_trace, .. } = call;
+            let _ = writeln!(out, "      instruction {chain}:{instruction}: {}", clipped(callee));
+            write_values("  arg", arguments, rows, out);
+            let skipped = stack_trace.len().saturating_sub(rows);
+            stack_trace[skipped..].iter().for_each(|line| _ = writeln!(out, "        {}", clipped_to(line, ROW)));
+        }
+        write_more("      ", method.calls.len(), rows, "call", out);
+        for delegate in method.delegates.iter().take(rows) {
+            let [name, backend] = [&delegate.name, &delegate.backend].map(|text| clipped(text));
+            let _ = writeln!(out, "      delegate {name}: backend {backend}, {}", counted(delegate.calls, "call"));
+        }
+        write_more("      ", method.delegates.len(), rows, "delegate", out);
+        for (index, bytes) in method.pools.iter().flatten().enumerate() {
             let _ = writeln!(out, "      pool {}: {}", index + 1, counted(*bytes, "byte"));
         }
-        let mut text = String::new();
-        write_allocators(method_allocator, temporary_allocator, abi, &mut text);
-        text.lines().for_each(|line| _ = writeln!(out, "    {line}"));
+        if let (Some(memory), Some(temporary)) = (&method.method_allocator, &method.temporary_allocator) {
+            let mut text = String::new();
+            write_allocators(memory, temporary, abi, &mut text);
+            text.lines().for_each(|line| _ = writeln!(out, "    {line}"));
+        }
     }
+    write_more("    ", about.methods.len(), rows, "method", out);
     if out.len() > start {
-        out.insert_str(start, &format!("  in {}:\n", clipped_to(program, ROW)));
+        out.insert_str(start, &format!("  in {}:\n", clipped_to(&about.program, ROW)));
     }
 }
 
-/// Writes an input or an argument. Values without a name are literals.
-fn write_value(what: &str, index: usize, value: &ValueSummary, out: &mut String) {
-    let ValueSummary { name, kind, .. } = value;
-    let name = if name.starts_with("values[") { String::new() } else { format!("{}: ", clipped(name)) };
-    let _ = writeln!(out, "      {what} {index}: {name}{}", clipped_to(kind, ROW));
+/// Writes inputs or arguments. Values without a name are literals.
+fn write_values(what: &str, values: &[ValueSummary], rows: usize, out: &mut String) {
+    for (index, ValueSummary { name, kind, .. }) in values.iter().enumerate().take(rows) {
+        let name = if name.starts_with("values[") { String::new() } else { format!("{}: ", clipped(name)) };
+        let _ = writeln!(out, "      {what} {index}: {name}{}", clipped_to(kind, ROW));
+    }
+    write_more("        ", values.len(), rows, "value", out);
 }

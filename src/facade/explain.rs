@@ -7,9 +7,10 @@ use crate::facade::inspection::{Inspected, MemoryOptions};
 use crate::facade::model::Model;
 use pte_check::Recognized;
 use pte_deploy::kernels::KernelUse;
-use pte_inspect::calls::{CallPosition, CallSummary, select_calls};
+use pte_inspect::calls::{CallSummary, calls};
 use pte_inspect::summary::{ValueSummary, payload_graphs, required_keys, value_summary};
-use pte_memory::memory::MethodAllocator;
+use pte_memory::delegates::DelegateFootprint;
+use pte_memory::memory::{MethodAllocator, MethodFootprint};
 use pte_memory::temporary::TemporaryAllocator;
 use pte_model::diagnostics::{Code, clipped};
 use pte_model::error::Error;
@@ -36,69 +37,36 @@ pte_model::options! {
 pub struct Circumstances {
     /// Name of the program.
     pub program: String,
-    /// Reason why the message is of another program: the message names a part that this program does not have.
+    /// Part that the message names and the program does not have: the message is of another program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mismatch: Option<String>,
-    /// Names of the methods, if the name of one is unknown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub methods: Vec<String>,
-    /// Inputs of each method.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<MethodInputs>,
-    /// The instruction that failed, by method if its operator is not known; or calls of an operator or a backend.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<CallSummary>,
     /// Operators with their libraries.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operators: Vec<KernelUse>,
-    /// Memory that each method needs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub memory: Vec<MemoryNeed>,
-    /// Delegates, with their backends.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub delegates: Vec<DelegateUse>,
     /// Keys of `.ptd` files that the program needs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
+    /// Methods that it can be about.
+    pub methods: Vec<MethodCircumstances>,
 }
 
-/// Inputs of a method, part of [`Circumstances`].
-#[derive(Debug, Clone, Serialize)]
+/// Parts of a method, part of [`Circumstances`].
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct MethodInputs {
-    /// Method; empty if it has no name.
-    pub method: String,
-    /// Inputs in their order.
-    pub inputs: Vec<ValueSummary>,
-}
-
-/// Memory of the application that a method needs, part of [`Circumstances`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct MemoryNeed {
-    /// Method; empty if it has no name.
-    pub method: String,
-    /// Sizes of the pools in bytes, from pool 1.
-    pub pools: Vec<u64>,
-    /// Method allocator.
-    pub method_allocator: MethodAllocator,
-    /// Temporary allocator.
-    pub temporary_allocator: TemporaryAllocator,
-}
-
-/// Delegate, part of [`Circumstances`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct DelegateUse {
-    /// Name for `payload show`: `forward/part0`.
+pub struct MethodCircumstances {
+    /// Name; empty if it has none.
     pub name: String,
-    /// Backend.
-    pub backend: String,
-    /// Number of instructions that call it.
-    pub calls: usize,
+    /// Inputs, if it is about them.
+    pub inputs: Option<Vec<ValueSummary>>,
+    /// Instruction that failed, or all calls of an operator.
+    pub calls: Vec<CallSummary>,
+    /// Delegates of a backend.
+    pub delegates: Vec<DelegateFootprint>,
+    /// Sizes of its pools in bytes, from pool 1, if it is about memory.
+    pub pools: Option<Vec<u64>>,
+    /// Memory that loading it takes from the method allocator, likewise.
+    pub method_allocator: Option<MethodAllocator>,
+    /// Memory that it takes from the temporary allocator, likewise.
+    pub temporary_allocator: Option<TemporaryAllocator>,
 }
 
 impl Model {
@@ -106,7 +74,7 @@ impl Model {
     /// arguments; the inputs; the memory that the methods need; the library of an operator, and its calls; the
     /// delegates of a backend; keys. The result has an item for each of `found`.
     ///
-    /// It consists of [`Circumstances`], [`MethodInputs`], [`CallSummary`], [`MemoryNeed`] and [`DelegateUse`].
+    /// It consists of [`Circumstances`], [`MethodCircumstances`] and [`CallSummary`].
     ///
     /// ```
     /// use pte_emit::Model;
@@ -115,7 +83,7 @@ impl Model {
     ///
     /// let log = recognize("KernelCall failed at instruction 0:1 in operator aten::addmm.out: 0x12");
     /// let about = Model::open("examples/linear.yaml")?.explain(&log, &ExplainOptions::default())?;
-    /// let call = &about[0].calls[0];
+    /// let call = &about[0].methods[0].calls[0];
     /// assert_eq!((&*call.callee, &*call.arguments[1].name), ("aten::addmm.out", "x"));
     /// assert_eq!(call.arguments[1].kind, "float32 [1, 4]");
     /// # Ok::<(), pte_emit::Error>(())
@@ -126,91 +94,77 @@ impl Model {
     pub fn explain(&self, found: &[Recognized], options: &ExplainOptions) -> Result<Vec<Circumstances>, Error> {
         let inspected = Inspected::of(self)?;
         let view = inspected.view();
-        let name = |method: usize| inspected.program.plans()[method].name.clone().unwrap_or_default();
-        let is_asked = |known: &str| options.method.as_deref().is_none_or(|asked| asked == known);
-        let methods: Vec<usize> =
-            (0..inspected.program.plans().len()).filter(|method| is_asked(&name(*method))).collect();
+        let names = inspected.program.plans().iter().map(|plan| plan.name.clone().unwrap_or_default());
+        let is_asked = |(_, name): &(usize, String)| options.method.as_ref().is_none_or(|asked| asked == name);
+        let methods: Vec<(usize, String)> = names.enumerate().filter(is_asked).collect();
         if let (Some(method), []) = (&options.method, &methods[..]) {
             let message = format!("unknown method `{}`", clipped(method));
             return Err(Error::input(Code::UnmetRequest, &self.label(), message));
         }
         let needs = |topic| found.iter().any(|found| found.topics().contains(&topic));
         let kernels = if needs("operator") { self.kernels()?.operators } else { Vec::new() };
-        let memory =
-            if needs("memory") || needs("backend") { self.memory(&options.memory)?.methods } else { Vec::new() };
-        let memory: Vec<_> = memory.iter().filter(|method| is_asked(&method.name)).collect();
+        let needs_memory = needs("memory") || needs("backend");
+        let memory = if needs_memory { self.memory(&options.memory)?.methods } else { Vec::new() };
         let about = |found: &Recognized| {
-            let mut about = Circumstances { program: self.label(), ..Circumstances::default() };
-            let calls = |is_selected: &dyn Fn(CallPosition<'_>) -> bool| {
-                select_calls(&view, |call| methods.contains(&call.0) && is_selected(call))
-            };
             let topics = found.topics();
-            for topic in &topics {
-                let value = found.value(topic);
-                match *topic {
-                    "instruction" => {
-                        let (chain, index) =
-                            value.and_then(|at| at.split_once(':')).unwrap_or(("0", value.unwrap_or("")));
-                        let at = (chain.parse().ok(), index.parse().ok());
-                        let operator = found.value("operator");
-                        let is_there = |chain: usize, index: usize| (Some(chain), Some(index)) == at;
-                        about.calls = calls(&|(_, chain, index, is_delegate, callee)| {
-                            is_there(chain, index) && operator.map_or(is_delegate, |operator| operator == callee)
-                        });
-                        if about.calls.is_empty() {
-                            about.calls = calls(&|(_, chain, index, ..)| is_there(chain, index));
-                            let callee =
-                                operator.map_or("delegate".to_owned(), |operator| format!("`{}`", clipped(operator)));
-                            about.mismatch = Some(format!("it calls no {callee} there"));
-                        }
-                    }
-                    "operator" if topics.contains(&"instruction") => {}
-                    "operator" => {
-                        let is_meant = |name: &str| value.is_none_or(|value| value == name);
-                        about.operators = kernels.iter().filter(|kernel| is_meant(&kernel.name)).cloned().collect();
-                        about.calls = calls(&|(.., callee)| value == Some(callee));
-                        about.mismatch = (value.is_some() && about.operators.is_empty())
-                            .then(|| "it does not have this operator".to_owned());
-                    }
-                    "memory" => {
-                        about.memory.extend(memory.iter().map(|method| MemoryNeed {
-                            method: method.name.clone(),
-                            pools: method.pool_sizes(),
-                            method_allocator: method.method_allocator.clone(),
-                            temporary_allocator: method.temporary_allocator.clone(),
-                        }));
-                    }
-                    "backend" => {
-                        for method in &memory {
-                            about.delegates.extend(method.delegates.iter().map(|delegate| DelegateUse {
-                                name: format!("{}/{}", method.name, delegate.name),
-                                backend: delegate.backend.clone(),
-                                calls: delegate.calls,
-                            }));
-                        }
-                        about.delegates.retain(|delegate| value.is_none_or(|value| value == delegate.backend));
-                        about.mismatch = (value.is_some() && about.delegates.is_empty())
-                            .then(|| "it has no delegate of this backend".to_owned());
-                    }
-                    "input" => {
-                        about.inputs.extend(methods.iter().map(|method| {
-                            MethodInputs {
-                                method: name(*method),
-                                inputs: inspected.program.plans()[*method]
-                                    .inputs
-                                    .iter()
-                                    .flatten()
-                                    .map(|input| value_summary(&view, *method, *input))
-                                    .collect(),
-                            }
-                        }));
-                    }
-                    "key" => about.keys = required_keys(&inspected.program, &payload_graphs(&view)),
-                    "method" => about.methods = (0..inspected.program.plans().len()).map(name).collect(),
-                    _ => {}
+            let is_about = |topic| topics.contains(&topic);
+            let [operator, backend, at] = ["operator", "backend", "instruction"].map(|name| found.value(name));
+            // Without a chain, it is the first one.
+            let position = at.map(|at| at.split_once(':').unwrap_or(("0", at)));
+            let position = position.map(|(chain, index)| (chain.parse().ok(), index.parse().ok()));
+            let is_failed = |call: &CallSummary| operator.map_or(call.is_delegate, |operator| operator == call.callee);
+            let method = |(index, name): &(usize, String)| {
+                let plan = &inspected.program.plans()[*index];
+                let needed = memory.get(*index);
+                let inputs = plan.inputs.iter().flatten().map(|input| value_summary(&view, *index, *input));
+                let delegates = needed.filter(|_| is_about("backend")).map_or(&[][..], |needed| &needed.delegates);
+                let of_memory = needed.filter(|_| is_about("memory"));
+                let is_meant = |delegate: &&DelegateFootprint| backend.is_none_or(|name| name == delegate.backend);
+                MethodCircumstances {
+                    name: name.clone(),
+                    inputs: is_about("input").then(|| inputs.collect()),
+                    calls: calls(&view, *index, |chain, index, callee| match position {
+                        Some(position) => position == (Some(chain), Some(index)),
+                        None => operator == Some(callee),
+                    }),
+                    delegates: delegates.iter().filter(is_meant).cloned().collect(),
+                    pools: of_memory.map(MethodFootprint::pool_sizes),
+                    method_allocator: of_memory.map(|needed| needed.method_allocator.clone()),
+                    temporary_allocator: of_memory.map(|needed| needed.temporary_allocator.clone()),
                 }
+            };
+            let mut methods: Vec<MethodCircumstances> = methods.iter().map(method).collect();
+            let is_right = |method: &MethodCircumstances| match position {
+                Some(_) => method.calls.iter().any(is_failed),
+                None => !method.calls.is_empty() || !method.delegates.is_empty(),
+            };
+            let is_found = methods.iter().any(is_right);
+            let is_listed =
+                |kernel: &&KernelUse| is_about("operator") && operator.is_none_or(|name| name == kernel.name);
+            let operators: Vec<_> = kernels.iter().filter(is_listed).cloned().collect();
+            // What a message names identifies the method.
+            match operator.or(backend).or(at) {
+                Some(_) if is_found => methods.retain(is_right),
+                _ => methods.retain(|method| {
+                    let has_parts = !method.calls.is_empty() || !method.delegates.is_empty();
+                    has_parts || method.inputs.is_some() || method.pools.is_some() || is_about("method")
+                }),
             }
-            about
+            let named =
+                operator.or(backend).map_or("call of a delegate".to_owned(), |name| format!("`{}`", clipped(name)));
+            let place = at.map_or_else(String::new, |at| format!(" at instruction {at}"));
+            let is_other = operator.or(backend).or(at).is_some() && !is_found && (at.is_some() || operators.is_empty());
+            Circumstances {
+                program: self.label(),
+                mismatch: is_other.then(|| named + &place),
+                operators: if at.is_none() { operators } else { Vec::new() },
+                keys: if is_about("key") {
+                    required_keys(&inspected.program, &payload_graphs(&view))
+                } else {
+                    Vec::new()
+                },
+                methods,
+            }
         };
         Ok(found.iter().map(about).collect())
     }

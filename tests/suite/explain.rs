@@ -71,7 +71,7 @@ fn a_model_has_the_instruction_its_arguments_and_its_stack_trace() {
     contains(
         &text,
         &[
-            "method forward, instruction 0:0: aten::permute_copy.out\n",
+            "    method forward:\n      instruction 0:0: aten::permute_copy.out\n",
             "arg 0: weight: float32 [3, 4]\n",
             "arg 1: [1, 0]\n",
         ],
@@ -80,18 +80,15 @@ fn a_model_has_the_instruction_its_arguments_and_its_stack_trace() {
     contains(
         &other,
         &[
-            "it calls no `my::op.out` there: the message is of another program",
+            "it has no `my::op.out` at instruction 0:0: the message is of another program",
             "instruction 0:0: aten::permute_copy.out",
         ],
     );
     let delegate = about("xnnpack_linear.yaml", &["CALL_DELEGATE execute failed at instruction 0: 0x1"]);
-    contains(
-        &delegate,
-        &["method forward, instruction 0:0: XnnpackBackend\n", "arg 0: x: float32 [2, 3]\n", "Internal 0x01"],
-    );
+    contains(&delegate, &["instruction 0:0: XnnpackBackend\n", "arg 0: x: float32 [2, 3]\n", "Internal 0x01"]);
     contains(
         &about("linear.yaml", &["CALL_DELEGATE execute failed at instruction 7: 0x1"]),
-        &["it calls no delegate there"],
+        &["it has no call of a delegate at instruction 7"],
     );
 
     let traced = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y], instructions: [\
@@ -126,21 +123,21 @@ fn a_model_has_its_memory_operators_backends_inputs_and_keys() {
         &["operator aten::addmm.out: 1 call", "operator aten::permute_copy.out: 1 call"],
     );
     let text = about("xnnpack_two_delegates.yaml", &["Backend XnnpackBackend is not registered."]);
-    contains(&text, &["delegate forward/scale: 1 call, backend XnnpackBackend\n"]);
-    contains(
-        &about("linear.yaml", &["Backend QnnBackend is not registered."]),
-        &["it has no delegate of this backend"],
-    );
-    contains(&about("linear.yaml", &["Missing operator: [0] my::op.out"]), &["it does not have this operator"]);
+    contains(&text, &["delegate scale: backend XnnpackBackend, 1 call\n"]);
+    contains(&about("linear.yaml", &["Backend QnnBackend is not registered."]), &["it has no `QnnBackend`: "]);
+    contains(&about("linear.yaml", &["Missing operator: [0] my::op.out"]), &["it has no `my::op.out`: "]);
     contains(
         &about("dynamic_batch.yaml", &["Input 0 has not been set"]),
-        &["inputs of method forward: 1\n      input 0: x: float32 <=[4, 2, 2]\n"],
+        &["    method forward:\n      input 0: x: float32 <=[4, 2, 2]\n"],
     );
     contains(
         &about("linear_external.yaml", &["external_data_map is null"]),
         &["keys that it needs: l.bias, l.weight\n"],
     );
-    contains(&about("methods.yaml", &["No method named 'forwrad' in program"]), &["    methods: "]);
+    contains(
+        &about("methods.yaml", &["No method named 'forwrad' in program"]),
+        &["    method forward:\n", "    method forward2:\n"],
+    );
     // Rules and codes are about no part of a program.
     assert!(!about("linear.yaml", &["X-4"]).contains("  in "));
 }
@@ -148,11 +145,12 @@ fn a_model_has_its_memory_operators_backends_inputs_and_keys() {
 #[test]
 fn a_method_of_the_model_is_selected() {
     let all = about("methods.yaml", &["0x21"]);
-    let methods: Vec<&str> = all.lines().filter_map(|line| line.strip_prefix("    method ")).collect();
+    let methods: Vec<&str> =
+        all.lines().filter_map(|line| line.strip_prefix("    method ")?.strip_suffix(':')).collect();
     let named: Vec<&str> = methods.iter().copied().filter(|line| !line.contains("allocator")).collect();
     assert!(named.len() > 1, "{all}");
     let one = about("methods.yaml", &["0x21", "--method", named[0]]);
-    assert!(one.contains(named[0]) && !one.contains(&format!("    method {}\n", named[1])), "{one}");
+    assert!(one.contains(named[0]) && !one.contains(&format!("    method {}:\n", named[1])), "{one}");
     let path = crate::support::root().join("examples/methods.yaml");
     let folder = Folder::new(&[]);
     folder
@@ -161,7 +159,7 @@ fn a_method_of_the_model_is_selected() {
         .stderr_contains("unknown method `none`");
     folder.run(&["explain", "--model", path.to_str().unwrap()]).exits(2);
     let document: Value = serde_json::from_str(&about("methods.yaml", &["0x21", "--json"])).unwrap();
-    assert_eq!(document[0]["programs"][0]["memory"].as_array().unwrap().len(), named.len());
+    assert_eq!(document[0]["programs"][0]["methods"].as_array().unwrap().len(), named.len());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::rules::{RULES, Rule};
 ///
 /// let missing = RuntimeError::find("0x14").unwrap();
 /// assert_eq!((missing.name, missing.code), ("OperatorMissing", 0x14));
-/// for name in ["Error::OperatorMissing", "20", "0x:14"] {
+/// for name in ["Error::OperatorMissing", "20"] {
 ///     assert_eq!(RuntimeError::find(name).map(|error| error.code), Some(0x14));
 /// }
 /// assert_eq!(missing.causes[0], "no linked library registers a kernel for the operator");
@@ -46,11 +46,11 @@ pub struct RuntimeError {
 }
 
 impl RuntimeError {
-    /// Returns the error with a number (`0x14`, `0x:14` as the Python package of ExecuTorch prints it, or decimal:
-    /// `20`) or a name (`OperatorMissing`, `Error::OperatorMissing`), in any case.
+    /// Returns the error with a number (`0x14`, or decimal: `20`) or a name (`OperatorMissing`,
+    /// `Error::OperatorMissing`), in any case. [`recognize`](crate::recognize) finds errors in a text.
     pub fn find(text: &str) -> Option<&'static RuntimeError> {
         let lower = text.to_ascii_lowercase();
-        let number = match lower.strip_prefix("0x:").or_else(|| lower.strip_prefix("0x")) {
+        let number = match lower.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
             None => lower.parse().ok(),
         };

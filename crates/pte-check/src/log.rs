@@ -1,7 +1,7 @@
 //! Recognition of what people have of an error: a number, a name, or the log of ExecuTorch, whose messages are in
 //! messages.table.
 
-use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use serde::Serialize;
@@ -11,16 +11,6 @@ use super::rules::RuleId;
 use pte_model::diagnostics::Code;
 
 /// Message of ExecuTorch's log.
-///
-/// ```
-/// use pte_check::{FoundMessage, LogMessage, Recognized, recognize};
-///
-/// let found = recognize("E method.cpp:85] Backend XnnpackBackend is not registered.");
-/// assert_eq!(found[0].topics(), ["backend"]);
-/// let Recognized::Message(FoundMessage { message, text, .. }) = &found[0] else { panic!() };
-/// assert_eq!(text, "Backend XnnpackBackend is not registered.");
-/// assert!(LogMessage::all().iter().any(|known| known.meaning == message.meaning));
-/// ```
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -52,8 +42,8 @@ static MESSAGES: LazyLock<Vec<LogMessage>> = LazyLock::new(|| {
     let message = |lines: Vec<&'static str>| {
         let patterns: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("> ")).collect();
         let [.., error, meaning, remedy] = lines[..] else { return None };
-        let (error, topics) = error.split_once(' ').unwrap_or((error, ""));
-        let (error, topics) = (RuntimeError::find(error), topics.split_whitespace().collect());
+        let mut words = error.split(' ');
+        let (error, topics) = (RuntimeError::find(words.next()?), words.collect());
         (!patterns.is_empty()).then_some(LogMessage { patterns, error, topics, meaning, remedy })
     };
     blocks(include_str!("messages.table")).filter_map(message).collect()
@@ -104,7 +94,7 @@ impl Recognized {
         }
     }
 
-    /// Identity, by which repetitions are found: the number of a message, with its values, or a name.
+    /// Identity, by which repetitions are found.
     fn key(&self) -> (&'static str, &[(&'static str, String)]) {
         match self {
             Recognized::Error(error) => (error.name, &[]),
@@ -115,171 +105,139 @@ impl Recognized {
     }
 }
 
+/// Most items of a text: each is a question about a program.
+const MAX_FOUND: usize = 256;
+
+/// Most bytes of the text of a message, and of a value.
+const MAX_TEXT: usize = 500;
+
+/// Name of the value that is the number of an error.
+const ERROR: &str = "error";
+
+/// Words before a number of an error.
+const BEFORE_NUMBERS: [&str; 4] = ["error", "code", "failed", "status"];
+
 /// Finds errors of the runtime by number or name, rules of `check`, codes of the assembler, and messages of
 /// ExecuTorch's log, the first 256, each once, in their order. In a line with more words, a number needs a word such as
 /// `error` or `status` before it, or, in hexadecimal, the end of the line after it. An error that a message implies is
 /// not listed.
 ///
 /// ```
-/// use pte_check::{Recognized, recognize};
+/// use pte_check::{FoundMessage, LogMessage, Recognized, recognize};
 ///
 /// for text in ["32", "0x:20", "Code=32", "Load failed: 32", "status 0x20", "got Error::NotFound"] {
 ///     assert!(matches!(&recognize(text)[..], [Recognized::Error(error)] if error.name == "NotFound"), "{text}");
 /// }
 /// let log = "E method.cpp:824] Missing operator: [3] my::op.out\nloading forward failed with error 0x14";
-/// let [found @ Recognized::Message(missing)] = &recognize(log)[..] else { panic!() };
-/// assert_eq!((found.value("operator"), missing.error.unwrap().code), (Some("my::op.out"), 0x14));
+/// let [found @ Recognized::Message(FoundMessage { message, error, .. })] = &recognize(log)[..] else { panic!() };
+/// assert_eq!((found.topics(), found.value("operator")), (vec!["operator"], Some("my::op.out")));
+/// assert!(error.unwrap().code == 0x14 && LogMessage::all().iter().any(|known| known.meaning == message.meaning));
 /// assert!(recognize("0x20000E20 and 3 files").is_empty());
 /// ```
 pub fn recognize(text: &str) -> Vec<Recognized> {
-    let text = text.trim();
-    let code = || Code::ALL.iter().find(|code| code.name().eq_ignore_ascii_case(text)).copied();
-    let whole = RuntimeError::find(text).map(Recognized::Error);
-    if let Some(whole) =
-        whole.or_else(|| identified(&text.to_ascii_uppercase())).or_else(|| code().map(Recognized::Code))
-    {
+    // The Python package of ExecuTorch prints `0x:14`.
+    let text = &text.trim().replace("0x:", "0x");
+    let code = || Code::ALL.iter().find(|code| code.name().eq_ignore_ascii_case(text)).copied().map(Recognized::Code);
+    let error = RuntimeError::find(text).map(Recognized::Error);
+    if let Some(whole) = error.or_else(|| identified(&text.to_ascii_uppercase())).or_else(code) {
         return vec![whole];
     }
     let mut found: Vec<Recognized> = Vec::new();
     for line in text.lines() {
-        let mut at: Vec<(usize, usize, Recognized)> = messages(line);
-        // The first of the table; a part of it is nothing else.
-        at.sort_by_key(|(start, ..)| *start);
-        let messages: Vec<_> = at.iter().map(|(start, end, _)| *start..*end).collect();
-        at.extend(words(line).filter(|(start, ..)| !messages.iter().any(|range| range.contains(start))));
-        at.sort_by_key(|(start, ..)| *start);
+        let mut at = messages(line);
+        words(line, &mut at);
+        // Of several that begin at the same place, the first of the table counts; a part of it is nothing else.
+        at.sort_by_key(|(range, _)| range.start);
         let mut end = 0;
-        for (start, until, recognized) in at {
-            if start >= end {
-                end = until;
-                found.push(recognized);
+        for (range, recognized) in at {
+            if range.start >= end {
+                end = range.end;
+                if found.len() < MAX_FOUND && found.iter().all(|known| known.key() != recognized.key()) {
+                    found.push(recognized);
+                }
             }
         }
     }
-    let implied: HashSet<u32> = found
-        .iter()
-        .filter_map(|recognized| match recognized {
-            Recognized::Message(found) => Some(found.error?.code),
-            Recognized::Error(_) | Recognized::Rule(_) | Recognized::Code(_) => None,
-        })
-        .collect();
-    let mut seen = HashSet::new();
-    let is_new = found.iter().map(|recognized| match recognized {
-        Recognized::Error(error) if implied.contains(&error.code) => false,
-        _ => seen.insert(recognized.key()),
+    let implied = found.iter().map(|found| match found {
+        Recognized::Message(found) => found.error.map(|error| error.code),
+        Recognized::Error(_) | Recognized::Rule(_) | Recognized::Code(_) => None,
     });
-    let is_new: Vec<bool> = is_new.collect();
+    let implied: Vec<Option<u32>> = implied.collect();
+    found.retain(|found| !matches!(found, Recognized::Error(error) if implied.contains(&Some(error.code))));
     found
-        .into_iter()
-        .zip(is_new)
-        .filter_map(|(recognized, is_new)| is_new.then_some(recognized))
-        .take(MAX_FOUND)
-        .collect()
 }
-
-/// Most items of a text: each is a question about a program.
-const MAX_FOUND: usize = 256;
 
 /// Rule or code of an id.
 fn identified(id: &str) -> Option<Recognized> {
-    let code = || id.parse().ok().map(Recognized::Code);
-    id.parse().ok().map(Recognized::Rule).or_else(code)
+    id.parse().ok().map(Recognized::Rule).or_else(|| id.parse().ok().map(Recognized::Code))
 }
 
-/// Name of the value that is the number of an error.
-const ERROR: &str = "error";
-
-/// Most bytes of the text of a message.
-const MAX_TEXT: usize = 500;
-
-/// Most bytes of a value.
-const MAX_VALUE: usize = 400;
-
 /// Finds the messages of a line, with the bytes of each, in the order of the table.
-fn messages(line: &str) -> Vec<(usize, usize, Recognized)> {
+fn messages(line: &str) -> Vec<(Range<usize>, Recognized)> {
     let mut found = Vec::new();
     for message in LogMessage::all() {
-        let matched = message.patterns.iter().find_map(|pattern| matched(line, pattern));
-        let Some((start, end, mut values)) = matched else { continue };
-        // A number without `0x` is decimal.
+        let matched = message.patterns.iter().find_map(|pattern| Some((pattern, matched(line, pattern)?)));
+        let Some((pattern, (range, mut values))) = matched else { continue };
         let number = values.iter().position(|(name, _)| *name == ERROR).map(|at| values.remove(at).1);
-        let is_hexadecimal = message.patterns.iter().any(|pattern| pattern.ends_with("0x{error}"));
-        let number = number.map(|number| if is_hexadecimal { format!("0x{number}") } else { number });
-        let error = message.error.or_else(|| RuntimeError::find(&number?));
-        let text = line[start..line.floor_char_boundary(start + MAX_TEXT)].trim_end().to_owned();
-        found.push((start, end, Recognized::Message(FoundMessage { message, text, values, error })));
+        let base = if pattern.contains("0x{error}") { "0x" } else { "" };
+        let error = message.error.or_else(|| RuntimeError::find(&format!("{base}{}", number?)));
+        let text = line[range.start..line.floor_char_boundary(range.start + MAX_TEXT)].trim_end().to_owned();
+        found.push((range, Recognized::Message(FoundMessage { message, text, values, error })));
     }
     found
 }
 
-/// Start and end of a message, and its values.
-type Match = (usize, usize, Vec<(&'static str, String)>);
-
-/// Finds a pattern in a line.
-fn matched(line: &str, pattern: &'static str) -> Option<Match> {
+/// Finds a pattern in a line: its bytes and its values.
+fn matched(line: &str, pattern: &'static str) -> Option<(Range<usize>, Vec<(&'static str, String)>)> {
     let (first, rest) = pattern.split_at(pattern.find('{').unwrap_or(pattern.len()));
     line.match_indices(first).find_map(|(start, _)| {
         let (mut at, mut rest, mut values) = (start + first.len(), rest, Vec::new());
         while let Some((name, after)) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
             let (literal, next) = after.split_at(after.find('{').unwrap_or(after.len()));
-            let left = &line[at..line.floor_char_boundary(at + MAX_VALUE)];
+            let left = &line[at..line.floor_char_boundary(at + MAX_TEXT)];
             let len = match literal {
                 "" => left.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(left.len()),
                 literal => left.find(literal)?,
             };
-            let value = &left[..len];
+            let value = left[..len].trim_end_matches(['.', ':', ')', '\'', '"', ']']);
             if !name.is_empty() {
-                let value = value.trim_end_matches(['.', ':', ')', '\'', '"', ']']);
-                if value.is_empty() || value.contains(char::is_whitespace) {
-                    return None;
-                }
-                values.push((name, value.to_owned()));
+                (!value.is_empty() && !value.contains(char::is_whitespace))
+                    .then(|| values.push((name, value.to_owned())))?;
             }
             (at, rest) = (at + len + literal.len(), next);
         }
-        Some((start, at, values))
+        Some((start..at, values))
     })
 }
 
-/// Words before a number of an error.
-const BEFORE_NUMBERS: [&str; 5] = ["error", "code", "failed", "status", "errorcode"];
-
-/// Finds errors, rules and codes among the words of a line.
-fn words(line: &str) -> impl Iterator<Item = (usize, usize, Recognized)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let end = line.trim_end_matches(|c| !is_part(c)).len();
-    let mut before = (0, "");
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let start = at + line[at..].find(is_part)?;
-            let mut len = line[start..].find(|c| !is_part(c)).unwrap_or(line.len() - start);
-            // As the Python package of ExecuTorch prints it.
-            if &line[start..start + len] == "0x" && line[start + len..].starts_with(':') {
-                let digits = &line[start + len + 1..];
-                len += 1 + digits.find(|c| !is_part(c)).unwrap_or(digits.len());
-            }
-            at = start + len;
-            let (word, between) = (&line[start..at], &line[before.0..start]);
-            let (_, previous) = std::mem::replace(&mut before, (at, word));
-            let follows = BEFORE_NUMBERS.iter().any(|known| previous.eq_ignore_ascii_case(known)) && between.len() <= 3;
-            let is_assigned = between.trim_end().ends_with(['=', '@']);
-            let digits = word.strip_prefix("0x:").or_else(|| word.strip_prefix("0x"));
-            let is_error = |error: &&RuntimeError| match digits {
-                _ if error.code == 0 => false,
-                Some(digits) => digits.len() <= 2 && (follows || !is_assigned && (digits.len() == 2 || at == end)),
-                None if word.starts_with(|c: char| c.is_ascii_digit()) => {
-                    follows && !previous.eq_ignore_ascii_case("status")
-                }
-                None if between.ends_with("::") && previous == "Error" => true,
-                None => error.name == word && word.chars().skip(1).any(|c| c.is_ascii_uppercase()),
-            };
-            let error = RuntimeError::find(word).filter(is_error).map(Recognized::Error);
-            if let Some(recognized) = error.or_else(|| word.contains('-').then(|| identified(word))?) {
-                return Some((start, at, recognized));
-            }
+/// Adds the errors, rules and codes among the words of a line.
+fn words(line: &str, found: &mut Vec<(Range<usize>, Recognized)>) {
+    let is_other = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+    let last = line.trim_end_matches(is_other).len();
+    let (mut next, mut end, mut previous) = (0, 0, "");
+    for piece in line.split_inclusive(is_other) {
+        let (word, start) = (piece.trim_end_matches(is_other), next);
+        next += piece.len();
+        if word.is_empty() {
+            continue;
         }
-    })
+        let between = line[end..start].trim_end();
+        end = start + word.len();
+        let follows = between.len() <= 2 && BEFORE_NUMBERS.iter().any(|known| previous.eq_ignore_ascii_case(known));
+        let is_error = |error: &&RuntimeError| match word.strip_prefix("0x") {
+            _ if error.code == 0 => false,
+            Some("0" | "1" | "2" | "3" | "4") => follows || end == last && !between.ends_with('='),
+            Some(digits) => digits.len() <= 2 && (follows || !between.ends_with(['=', '@'])),
+            None if word.starts_with(|c: char| c.is_ascii_digit()) => {
+                follows && !previous.eq_ignore_ascii_case("status")
+            }
+            None => between == "::" && previous == "Error" || error.name == word && !["Internal", "Ok"].contains(&word),
+        };
+        let error = RuntimeError::find(word).filter(is_error).map(Recognized::Error);
+        let recognized = error.or_else(|| word.contains('-').then(|| identified(word))?);
+        found.extend(recognized.map(|recognized| (start..end, recognized)));
+        previous = word;
+    }
 }
 
 #[cfg(test)]
