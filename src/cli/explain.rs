@@ -34,9 +34,9 @@ pub struct ExplainArguments {
     /// instruction that failed, an operator, or the memory that it needs
     #[arg(long, value_name = "FILE", requires = "texts")]
     model: Option<PathBuf>,
-    /// Method that failed [default: all]
-    #[arg(long, value_name = "NAME", requires = "model")]
-    method: Option<String>,
+    /// Method: the one that failed, a name or a pattern with *; may be repeated; all by default
+    #[arg(long, value_name = "METHOD", requires = "model")]
+    method: Vec<String>,
     #[command(flatten)]
     runtime: RuntimeArguments,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
     let mut explained: Vec<Explanation> =
         found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
     let memory = arguments.runtime.options();
-    let options = ExplainOptions::default().method(arguments.method.clone()).memory(memory.clone());
+    let options = ExplainOptions::default().methods(arguments.method.clone()).memory(memory.clone());
     if let Some(path) = &arguments.model {
         let sources = Sources::checked(&arguments.sources)?;
         for model in sources.open(path)? {

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::facade::inspection::{Inspected, MemoryOptions};
 use crate::facade::model::Model;
+use crate::facade::profile::Selection;
 use pte_check::Recognized;
 use pte_deploy::kernels::KernelUse;
 use pte_inspect::calls::{CallSummary, calls};
@@ -19,12 +20,12 @@ pte_model::options! {
     /// Options of [`Model::explain`].
     ///
     /// ```
-    /// assert!(pte_emit::inspect::ExplainOptions::default().method.is_none());
+    /// assert!(pte_emit::inspect::ExplainOptions::default().methods.is_empty());
     /// ```
     #[derive(Debug, Clone, Default)]
     pub struct ExplainOptions {
-        /// Method that failed; all methods if it is not known.
-        pub method: Option<String>,
+        /// Methods that can have failed: names or patterns, in which `*` stands for any characters; all if it is empty.
+        pub methods: Vec<String>,
         /// Runtime that the figures of memory are for.
         pub memory: MemoryOptions,
     }
@@ -95,10 +96,10 @@ impl Model {
         let inspected = Inspected::of(self)?;
         let view = inspected.view();
         let names = inspected.program.plans().iter().map(|plan| plan.name.clone().unwrap_or_default());
-        let is_asked = |(_, name): &(usize, String)| options.method.as_ref().is_none_or(|asked| asked == name);
-        let methods: Vec<(usize, String)> = names.enumerate().filter(is_asked).collect();
-        if let (Some(method), []) = (&options.method, &methods[..]) {
-            let message = format!("unknown method `{}`", clipped(method));
+        let selection = Selection::new(&options.methods);
+        let methods: Vec<(usize, String)> = names.enumerate().filter(|(_, name)| selection.has(name)).collect();
+        if let ([first, ..], []) = (&options.methods[..], &methods[..]) {
+            let message = format!("unknown method `{}`", clipped(first));
             return Err(Error::input(Code::UnmetRequest, &self.label(), message));
         }
         let needs = |topic| found.iter().any(|found| found.topics().contains(&topic));

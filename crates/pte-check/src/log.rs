@@ -187,8 +187,11 @@ fn messages(line: &str) -> Vec<(Range<usize>, Recognized)> {
     found
 }
 
+/// Values of a message by name.
+type Values = Vec<(&'static str, String)>;
+
 /// Finds a pattern in a line: its bytes and its values.
-fn matched(line: &str, pattern: &'static str) -> Option<(Range<usize>, Vec<(&'static str, String)>)> {
+fn matched(line: &str, pattern: &'static str) -> Option<(Range<usize>, Values)> {
     let (first, rest) = pattern.split_at(pattern.find('{').unwrap_or(pattern.len()));
     line.match_indices(first).find_map(|(start, _)| {
         let (mut at, mut rest, mut values) = (start + first.len(), rest, Vec::new());
