@@ -216,17 +216,22 @@ pub fn in_common_order<T: Ord + Copy>(pairs: &mut [(T, T)]) -> bool {
 }
 
 /// An element of the left side, of the right one, or of both.
-pub type Paired<T> = (Option<T>, Option<T>);
+pub type Paired<T> = [Option<T>; 2];
+
+/// Returns what a function returns for each side: 0 is the left one.
+pub fn per_side<T>(of: impl FnMut(usize) -> T) -> [T; 2] {
+    [0, 1].map(of)
+}
 
 /// Adds the positions without a partner to ascending pairs, removed ones before added ones.
 pub fn with_gaps(pairs: impl IntoIterator<Item = (usize, usize)>, lengths: [usize; 2]) -> Vec<Paired<usize>> {
     let mut all = Vec::new();
     let (mut left, mut right) = (0, 0);
     for (x, y) in pairs.into_iter().chain([(lengths[0], lengths[1])]) {
-        all.extend((left..x).map(|position| (Some(position), None)));
-        all.extend((right..y).map(|position| (None, Some(position))));
+        all.extend((left..x).map(|position| [Some(position), None]));
+        all.extend((right..y).map(|position| [None, Some(position)]));
         if x < lengths[0] && y < lengths[1] {
-            all.push((Some(x), Some(y)));
+            all.push([Some(x), Some(y)]);
         }
         (left, right) = (x + 1, y + 1);
     }
@@ -234,10 +239,10 @@ pub fn with_gaps(pairs: impl IntoIterator<Item = (usize, usize)>, lengths: [usiz
 }
 
 /// Numbers items with the same name.
-pub fn numbered<N: Copy + Ord + Hash, T>(items: impl IntoIterator<Item = (N, T)>) -> BTreeMap<(N, usize), T> {
+pub fn numbered<N: Clone + Ord + Hash, T>(items: impl IntoIterator<Item = (N, T)>) -> BTreeMap<(N, usize), T> {
     let mut counts: HashMap<N, usize> = HashMap::new();
-    let number = |(name, item)| {
-        let count = counts.entry(name).or_default();
+    let number = |(name, item): (N, T)| {
+        let count = counts.entry(name.clone()).or_default();
         *count += 1;
         ((name, *count), item)
     };
@@ -256,22 +261,16 @@ pub fn grouped<K: Ord, T>(items: impl Iterator<Item = (K, T)>) -> BTreeMap<K, Ve
 pub fn keyed<K: Ord, T>([left, mut right]: [BTreeMap<K, T>; 2]) -> Vec<(K, Paired<T>)> {
     let both = left.into_iter().map(|(key, l)| {
         let r = right.remove(&key);
-        (key, (Some(l), r))
+        (key, [Some(l), r])
     });
     let mut found: Vec<(K, Paired<T>)> = both.collect();
-    found.extend(right.into_iter().map(|(key, r)| (key, (None, Some(r)))));
+    found.extend(right.into_iter().map(|(key, r)| (key, [None, Some(r)])));
     found
 }
 
-/// Pairs the items of two groups in their order.
-pub fn in_order<T: Copy>(groups: &[Vec<T>; 2]) -> impl Iterator<Item = Paired<T>> {
-    let count = groups[0].len().max(groups[1].len());
-    (0..count).map(|index| (groups[0].get(index).copied(), groups[1].get(index).copied()))
-}
-
 /// Pairs the items with the same key, in the order of the keys.
-pub fn merged<K: Ord, T>(maps: [BTreeMap<K, T>; 2]) -> Vec<(K, [Option<T>; 2])> {
-    let mut found: Vec<(K, [Option<T>; 2])> = keyed(maps).into_iter().map(|(key, (l, r))| (key, [l, r])).collect();
+pub fn merged<K: Ord, T>(maps: [BTreeMap<K, T>; 2]) -> Vec<(K, Paired<T>)> {
+    let mut found = keyed(maps);
     found.sort_by(|left, right| left.0.cmp(&right.0));
     found
 }

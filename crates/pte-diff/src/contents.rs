@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::align::{Paired, per_side};
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
@@ -237,7 +238,7 @@ fn reads(view: &MethodView<'_>) -> (Vec<Vec<Read>>, Option<usize>) {
 pub fn compare(
     views: [&MethodView<'_>; 2],
     aligned: &[Option<usize>],
-    outputs: &[(Option<usize>, Option<usize>)],
+    outputs: &[Paired<usize>],
     matching: &Matching<'_>,
     found: &mut Differences,
 ) {
@@ -254,7 +255,7 @@ pub fn compare(
             });
             DifferingPart::new(view.side.method_path(view.number), value)
         };
-        found.changed(DiffArea::Meaning, DiffTopic::Method, part(0, left_end), part(1, right_end));
+        found.changed(DiffArea::Meaning, DiffTopic::Method, [part(0, left_end), part(1, right_end)]);
     }
     let mut comparison = Comparison { views, aligned, matching, reported: HashSet::new() };
     for (step, reads) in left.iter().take(aligned.len()).enumerate() {
@@ -262,7 +263,7 @@ pub fn compare(
             comparison.compare([step, other], [reads, &right[other]], found);
         }
     }
-    let outputs: HashMap<usize, usize> = outputs.iter().filter_map(|pair| pair.0.zip(pair.1)).collect();
+    let outputs: HashMap<usize, usize> = outputs.iter().filter_map(|pair| pair[0].zip(pair[1])).collect();
     let ends = [left.len() - 1, right.len() - 1];
     let by_place: HashMap<ReadPlace, &Read> = right[ends[1]].iter().map(|read| (read.place, read)).collect();
     for l in &left[ends[0]] {
@@ -320,7 +321,7 @@ impl Comparison<'_, '_, '_> {
             let kind = self.views[side].describe_type(reads[side].value);
             DifferingPart::new(path, format!("{kind} in the memory of {}", self.describe(side, &reads[side].pieces)))
         };
-        found.changed(DiffArea::Meaning, topic, part(0), part(1));
+        found.changed(DiffArea::Meaning, topic, per_side(part));
     }
 
     fn is_same(&self, left: &[Piece], right: &[Piece]) -> bool {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::{Deref, DerefMut};
 
-use super::align::{keyed, numbered};
+use super::align::{keyed, numbered, per_side};
 use super::bytes::{self, BlobPair, ByteDifference};
 use super::difference::{DataStatistics, DiffArea, DiffKind, DiffTopic, Difference, Differences, DifferingPart};
 use super::side::{ExternalEntry, Side};
@@ -165,7 +165,7 @@ impl Found {
     }
 
     fn add_named(&mut self, sides: [&Side; 2]) {
-        let entries = [0, 1].map(|side: usize| {
+        let entries = per_side(|side| {
             let entries = sides[side].program.named_data.iter().flatten().zip(0usize..);
             let free = entries.filter(|(entry, _)| !self.keys[side].contains(&entry.key));
             numbered(free.map(|(entry, index)| (entry.key.as_str(), (index, entry))))
@@ -176,33 +176,31 @@ impl Found {
         };
         let (area, topic) = (DiffArea::Data, DiffTopic::NamedData);
         for ((key, _), pair) in keyed(entries) {
-            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
+            let Some([l, r]) = self.both(area, topic, pair, part) else { continue };
             let mut parts = [part(0, l), part(1, r)];
-            let missing = [(0, l.0), (1, r.0)].map(|(side, index): (usize, usize)| {
-                sides[side].missing(&Element::NamedData(index).path(&sides[side].program))
-            });
+            let path = |side: usize| Element::NamedData([l.0, r.0][side]).path(&sides[side].program);
+            let missing = per_side(|side| sides[side].missing(&path(side)));
             if missing[0] != missing[1] {
                 for (part, missing) in parts.iter_mut().zip(missing) {
                     missing.into_iter().for_each(|text| part.value = format!("`{}` {text}", clipped(key)));
                 }
-                let [left, right] = parts;
-                self.changed(area, topic, left, right);
+                self.changed(area, topic, parts);
                 continue;
             }
             let blobs = [sides[0].program.blob(l.1.data).clone(), sides[1].program.blob(r.1.data).clone()];
             self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });
         }
-        let presence = [0, 1].map(|side: usize| sides[side].program.named_data.as_ref().map(|_| "present".to_owned()));
+        let presence = per_side(|side| sides[side].program.named_data.as_ref().map(|_| "present".to_owned()));
         self.compared(DiffArea::Layout, DiffTopic::File, ["named_data"; 2], presence);
     }
 
     fn add_external(&mut self, sides: [&Side; 2]) {
         // Data of tensors that moved to or from a `.ptd` are reported with the tensors.
-        let moved = [0, 1].map(|side: usize| match sides[1 - side].external {
+        let moved = per_side(|side| match sides[1 - side].external {
             None if sides[1 - side].program.execution_plan.is_some() => sides[side].external_tensors(),
             None | Some(_) => HashSet::new(),
         });
-        let entries = [0, 1].map(|side: usize| {
+        let entries = per_side(|side| {
             let entries = sides[side].external.iter().flatten().filter(|entry| !moved[side].contains(&*entry.key));
             numbered(entries.map(|entry| (entry.key.as_str(), entry)))
         });
@@ -210,11 +208,10 @@ impl Found {
         let part = |_, entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
         let (area, topic) = (DiffArea::Data, DiffTopic::ExternalData);
         for (_, pair) in keyed(entries) {
-            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
+            let Some([l, r]) = self.both(area, topic, pair, part) else { continue };
             let parts = [part(0, l), part(1, r)];
             if l.tensor_layout != r.tensor_layout {
-                let [left, right] = parts;
-                self.changed(area, topic, left, right);
+                self.changed(area, topic, parts);
                 continue;
             }
             let blobs = [l.data.clone(), r.data.clone()];
@@ -234,7 +231,7 @@ impl Found {
                 let keys = counted(keys.len() as u64, "key");
                 DifferingPart::new("named_data", format!("{keys}, from [{first}] on: {}{more}", shown.join(", ")))
             };
-            self.moved(DiffArea::Layout, DiffTopic::File, text(&orders[0]), text(&orders[1]));
+            self.moved(DiffArea::Layout, DiffTopic::File, orders.each_ref().map(|keys| text(keys)));
         }
     }
 
@@ -246,9 +243,9 @@ impl Found {
         };
         let (area, topic) = (DiffArea::Data, DiffTopic::Test);
         for (_, pair) in keyed(tests) {
-            let Some((l, r)) = self.both(area, topic, pair, part) else { continue };
+            let Some([l, r]) = self.both(area, topic, pair, part) else { continue };
             if l.cases.len() != r.cases.len() {
-                self.changed(area, topic, part(0, l), part(1, r));
+                self.changed(area, topic, [part(0, l), part(1, r)]);
             }
             for (number, (l_case, r_case)) in l.cases.iter().zip(&r.cases).enumerate() {
                 let path = format!("tests.{}[{number}]", clipped(&l.method));
@@ -341,11 +338,11 @@ impl Found {
         drop(blobs);
         let mut reported: Vec<(usize, Difference)> = Vec::new();
         for (index, ((number, pair), result)) in compared.into_iter().zip(results).enumerate() {
-            let DataPair { area, topic, parts: [left, right], scalar_type, is_renamed, .. } = pair;
-            let (left, right) = (Some(left), Some(right));
+            let DataPair { area, topic, parts, scalar_type, is_renamed, .. } = pair;
+            let parts = parts.map(Some);
             match result {
                 None if is_renamed => {
-                    reported.push((number, Difference::new(area, DiffKind::Moved, topic, left, right)));
+                    reported.push((number, Difference::new(area, DiffKind::Moved, topic, parts)));
                 }
                 None => {}
                 Some(difference) => {
@@ -360,24 +357,24 @@ impl Found {
                         cosine: sums.and_then(|sums| sums.cosine()),
                         sha256: digests.get(&index).copied(),
                     };
-                    let changed = Difference::new(area, DiffKind::Changed, topic, left, right);
+                    let changed = Difference::new(area, DiffKind::Changed, topic, parts);
                     reported.push((number, Difference { data: Some(data), ..changed }));
                 }
             }
         }
         for (number, pair, remark) in others {
             let DataPair { area, topic, blobs, parts, .. } = pair;
-            let [left, right] = [0, 1].map(|side: usize| {
-                let mut part = parts[side].clone();
+            let parts = per_side(|side| {
+                let part = parts[side].clone();
                 let bytes = counted(blobs[side].len(), "byte");
-                part.value = match remark {
+                let value = match remark {
                     Some(remark) => format!("{}, {remark}", part.value),
                     None if part.value.ends_with(&bytes) => part.value,
                     None => format!("{}, {bytes}", part.value),
                 };
-                Some(part)
+                Some(DifferingPart { value, ..part })
             });
-            reported.push((number, Difference::new(area, DiffKind::Changed, topic, left, right)));
+            reported.push((number, Difference::new(area, DiffKind::Changed, topic, parts)));
         }
         reported.sort_by_key(|(number, _)| *number);
         reported.into_iter().for_each(|(_, difference)| self.push(difference));
@@ -399,8 +396,8 @@ fn describe_entry(entry: &ExternalEntry) -> String {
     let bytes = counted(entry.data.len(), "byte");
     match &entry.tensor_layout {
         Some(TensorLayout { scalar_type, sizes, dim_order }) => {
-            let order =
-                if dim_order.is_contiguous() { String::new() } else { format!(" dim_order {}", list(Some(dim_order))) };
+            let order = format!(" dim_order {}", list(Some(dim_order.iter())));
+            let order = if dim_order.is_contiguous() { "" } else { &order };
             format!("{scalar_type} {}{order}, {bytes}", list(Some(sizes)))
         }
         None => bytes,
@@ -427,7 +424,7 @@ fn describe_test(value: &TestData) -> String {
         TestData::Bool(bool) => bool.to_string(),
         TestData::String(text) => format!("{:?}", clipped(text)),
         TestData::Tensor { scalar_type, sizes, dim_order, .. } => {
-            format!("{scalar_type} {} dim_order {}", list(Some(sizes)), list(Some(dim_order)))
+            format!("{scalar_type} {} dim_order {}", list(Some(sizes)), list(Some(dim_order.iter())))
         }
     }
 }

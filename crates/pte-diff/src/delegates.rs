@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 
-use super::align::{by_key, grouped, in_order};
+use super::align::{merged, numbered, per_side};
 use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::graph::{self, GraphSide};
@@ -13,7 +13,6 @@ use super::view::{MethodView, distinct};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::Part;
 use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
-use pte_xnnpack::model::Graph;
 
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
 pub fn compare(views: [&MethodView<'_>; 2], called: &IndexSet<(DelegateId, DelegateId)>, found: &mut Found) {
@@ -27,15 +26,14 @@ pub fn compare(views: [&MethodView<'_>; 2], called: &IndexSet<(DelegateId, Deleg
 }
 
 fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&BackendDelegate; 2], found: &mut Found) {
-    let paths = [0, 1].map(|side: usize| views[side].side.path(views[side].number, Part::Delegate(indices[side])));
+    let paths = per_side(|side| views[side].side.path(views[side].number, Part::Delegate(indices[side])));
     let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
     let ids = delegates.map(|delegate| delegate.id.as_deref());
     if ids[0] != ids[1] {
-        let texts = optional(ids).map(Some);
-        found.differing(area, topic, [&format!("{}.id", paths[0]), &format!("{}.id", paths[1])], texts);
+        found.differing(area, topic, paths.each_ref().map(|path| format!("{path}.id")), optional(ids).map(Some));
     }
     compare_specs(&paths, delegates, found);
-    let missing = [0, 1].map(|side: usize| views[side].side.missing(&paths[side]));
+    let missing = per_side(|side| views[side].side.missing(&paths[side]));
     if missing != [None, None] {
         let text = |text: Option<&str>| Some(text.unwrap_or("with a payload").to_owned());
         return found.compared(area, topic, paths, missing.map(text));
@@ -44,21 +42,17 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
     if !found.is_new_payload(payloads) {
         return;
     }
-    let blobs = [0, 1].map(|side: usize| views[side].side.program.blob(payloads[side]).clone());
-    let graphs = [0, 1].map(|side: usize| {
+    let blobs = per_side(|side| views[side].side.program.blob(payloads[side]).clone());
+    let graphs = per_side(|side| {
         let is_decoded = ids[side] == Some(pte_xnnpack::BACKEND) && found.may_decode(blobs[side].len());
         is_decoded.then(|| views[side].side.payloads().graph(delegates[side])).flatten()
     });
     if let [Some(l), Some(r)] = graphs {
-        let named = views.map(|view| view.side);
-        let [left, right] = [(l, 0), (r, 1)]
-            .map(|(graph, side): (&Graph, usize)| GraphSide::new(graph, named[side], format!("{}.graph", paths[side])));
-        return graph::compare([&left, &right], found);
+        let new = |side: usize| GraphSide::new([l, r][side], views[side].side, format!("{}.graph", paths[side]));
+        return graph::compare([&new(0), &new(1)], found);
     }
-    let parts = [0, 1].map(|side: usize| {
-        let text = format!("payload of {}", counted(blobs[side].len(), "byte"));
-        DifferingPart::new(paths[side].clone(), text)
-    });
+    let text = |side: usize| format!("payload of {}", counted(blobs[side].len(), "byte"));
+    let parts = per_side(|side| DifferingPart::new(&*paths[side], text(side)));
     found.add_payload(blobs, parts);
 }
 
@@ -76,11 +70,11 @@ fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &
         },
     };
     let presence = specs.map(|specs| specs.map(|_| "present".to_owned()));
-    let list = [0, 1].map(|side: usize| format!("{}.compile_specs", paths[side]));
+    let list = per_side(|side| format!("{}.compile_specs", paths[side]));
     found.compared(area, topic, [&list[0], &list[1]], presence);
     let specs = specs.map(Option::unwrap_or_default);
     for index in 0..specs[0].len().max(specs[1].len()) {
-        let paths = [0, 1].map(|side: usize| format!("{}[{index}]", list[side]));
+        let paths = per_side(|side| format!("{}[{index}]", list[side]));
         let pair = [specs[0].get(index), specs[1].get(index)];
         if pair[0] != pair[1] {
             let keys = optional(pair.map(|spec| spec.and_then(|spec| spec.key.as_deref())));
@@ -121,19 +115,18 @@ fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Found) {
             .collect();
         let all = view.plan.delegates().iter().enumerate();
         let free = all.filter(|(index, _)| !called.contains(&DelegateId::of(*index)));
-        grouped(free.map(|(index, delegate)| {
+        numbered(free.map(|(index, delegate)| {
             let id = delegate.id.as_deref().map_or("absent".to_owned(), clipped);
             let bytes = counted(view.side.program.blob(delegate.processed).len(), "byte");
             (format!("delegate {id} with a payload of {bytes}, never called"), index)
         }))
     };
     let (area, topic) = (DiffArea::Layout, DiffTopic::Delegate);
-    for (name, lists) in by_key(views.map(uncalled)) {
+    for ((name, _), pair) in merged(views.map(uncalled)) {
         let part = |side: usize, index: usize| {
             DifferingPart::new(views[side].side.path(views[side].number, Part::Delegate(index)), name.clone())
         };
-        for pair in in_order(&lists) {
-            let Some((l, r)) = found.both(area, topic, pair, part) else { continue };
+        if let Some([l, r]) = found.both(area, topic, pair, part) {
             compare_pair(views, [l, r], [&views[0].plan.delegates()[l], &views[1].plan.delegates()[r]], found);
         }
     }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use pte_model::diagnostics::clipped;
+use super::align::Paired;
 use pte_model::diagnostics::text::named_path;
+use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
 use pte_model::format::words::words;
 
@@ -205,8 +206,7 @@ impl Difference {
         area: DiffArea,
         kind: DiffKind,
         topic: DiffTopic,
-        left: Option<DifferingPart>,
-        right: Option<DifferingPart>,
+        [left, right]: Paired<DifferingPart>,
     ) -> Difference {
         let path = left.as_ref().or(right.as_ref()).map_or(String::new(), |part| part.path.clone());
         Difference { area, kind, topic, path, left, right, data: None }
@@ -216,7 +216,7 @@ impl Difference {
         let Difference { area, kind, topic, left, right, data, .. } = self;
         let swap = |[left, right]: [[u8; 32]; 2]| [right, left];
         let data = data.map(|data| DataStatistics { sha256: data.sha256.map(swap), ..data });
-        Difference { data, ..Difference::new(area, kind.mirrored(), topic, right, left) }
+        Difference { data, ..Difference::new(area, kind.mirrored(), topic, [right, left]) }
     }
 }
 
@@ -379,23 +379,23 @@ impl Differences {
     }
 
     /// Adds an element that both sides have.
-    pub(super) fn changed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
-        self.push(Difference::new(area, DiffKind::Changed, topic, Some(left), Some(right)));
+    pub(super) fn changed(&mut self, area: DiffArea, topic: DiffTopic, parts: [DifferingPart; 2]) {
+        self.push(Difference::new(area, DiffKind::Changed, topic, parts.map(Some)));
     }
 
     /// Adds an element with the same content at a different place.
-    pub(super) fn moved(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
-        self.push(Difference::new(area, DiffKind::Moved, topic, Some(left), Some(right)));
+    pub(super) fn moved(&mut self, area: DiffArea, topic: DiffTopic, parts: [DifferingPart; 2]) {
+        self.push(Difference::new(area, DiffKind::Moved, topic, parts.map(Some)));
     }
 
     /// Adds an element that only the left one has.
     pub(super) fn removed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart) {
-        self.push(Difference::new(area, DiffKind::Removed, topic, Some(left), None));
+        self.push(Difference::new(area, DiffKind::Removed, topic, [Some(left), None]));
     }
 
     /// Adds an element that only the right one has.
     pub(super) fn added(&mut self, area: DiffArea, topic: DiffTopic, right: DifferingPart) {
-        self.push(Difference::new(area, DiffKind::Added, topic, None, Some(right)));
+        self.push(Difference::new(area, DiffKind::Added, topic, [None, Some(right)]));
     }
 
     /// Returns an element that both sides have, and adds one that a side lacks.
@@ -403,16 +403,32 @@ impl Differences {
         &mut self,
         area: DiffArea,
         topic: DiffTopic,
-        pair: (Option<T>, Option<T>),
+        pair: Paired<T>,
         part: impl Fn(usize, T) -> DifferingPart,
-    ) -> Option<(T, T)> {
+    ) -> Option<[T; 2]> {
         match pair {
-            (Some(left), Some(right)) => return Some((left, right)),
-            (Some(left), None) => self.removed(area, topic, part(0, left)),
-            (None, Some(right)) => self.added(area, topic, part(1, right)),
-            (None, None) => {}
+            [Some(left), Some(right)] => return Some([left, right]),
+            [Some(left), None] => self.removed(area, topic, part(0, left)),
+            [None, Some(right)] => self.added(area, topic, part(1, right)),
+            [None, None] => {}
         }
         None
+    }
+
+    /// Adds one difference of a property that the runtime ignores, for all elements in which it differs. `part`
+    /// returns path and property of an element.
+    pub(super) fn first_differing(
+        &mut self,
+        properties: &str,
+        element: &str,
+        mut differing: impl Iterator<Item = (usize, usize)>,
+        part: impl Fn(usize, usize) -> (String, String),
+    ) {
+        let Some((left, right)) = differing.next() else { return };
+        let count = counted(1 + differing.count() as u64, element);
+        let parts = [part(0, left), part(1, right)]
+            .map(|(path, text)| DifferingPart::new(path, format!("{properties} of {count}, the first: {text}")));
+        self.changed(DiffArea::Layout, DiffTopic::Ignored, parts);
     }
 
     /// Adds an element that one side may lack, if its descriptions differ. They must be complete, neither truncated nor
@@ -440,8 +456,8 @@ impl Differences {
         let ([left_path, right_path], [left, right]) = (paths, values);
         let left = left.map(|value| DifferingPart::new(left_path, value));
         let right = right.map(|value| DifferingPart::new(right_path, value));
-        if let Some((left, right)) = self.both(area, topic, (left, right), |_, part| part) {
-            self.changed(area, topic, left, right);
+        if let Some(parts) = self.both(area, topic, [left, right], |_, part| part) {
+            self.changed(area, topic, parts);
         }
     }
 }

@@ -55,7 +55,7 @@ fn compare_offsets(offsets: [&[u64]; 2], found: &mut Differences) {
         let text = format!("[{first}]: {at}; {} in all", counted(differing as u64, "different offset"));
         DifferingPart::new("constant_segment.offsets", text)
     };
-    found.changed(AREA, TOPIC, part(left), part(right));
+    found.changed(AREA, TOPIC, offsets.map(part));
 }
 
 /// Compares the number of payloads inside the FlatBuffer.
@@ -107,8 +107,7 @@ pub fn compare_rest(
         let at = gaps[first].0 + left.first_difference(right)?.unwrap_or(0);
         let text =
             format!("{} that no other difference explains, the first at offset {at}", counted(differing, "byte"));
-        let part = || DifferingPart::new("bytes", text.clone());
-        found.changed(AREA, TOPIC, part(), part());
+        found.differing(AREA, TOPIC, ["bytes"; 2], [Some(text.clone()), Some(text)]);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use indexmap::IndexSet;
 
-use super::align::{Paired, align_levels, in_common_order, keyed, merged, numbered, with_gaps};
+use super::align::{Paired, align_levels, in_common_order, keyed, merged, numbered, per_side, with_gaps};
 use super::contents;
 use super::data::Found;
 use super::dead::without_effect;
@@ -32,7 +32,7 @@ pub fn compare(sides: [&Side; 2], found: &mut Found) {
     let part = |side: usize, method: usize| describe(sides[side], method);
     let pairs = keyed(methods).into_iter();
     let pairs = pairs.filter_map(|(_, pair)| found.both(DiffArea::Meaning, DiffTopic::Method, pair, part));
-    let mut pairs: Vec<(usize, usize)> = pairs.collect();
+    let mut pairs: Vec<(usize, usize)> = pairs.map(<(usize, usize)>::from).collect();
     if !in_common_order(&mut pairs) {
         let order = |side: usize| {
             let mut numbers: Vec<usize> = pairs.iter().map(|pair| [pair.0, pair.1][side]).collect();
@@ -40,7 +40,7 @@ pub fn compare(sides: [&Side; 2], found: &mut Found) {
             let paths: Vec<&str> = numbers.iter().take(8).map(|number| sides[side].method_path(*number)).collect();
             DifferingPart::new("methods", paths.join(", "))
         };
-        found.moved(DiffArea::Layout, DiffTopic::Method, order(0), order(1));
+        found.moved(DiffArea::Layout, DiffTopic::Method, per_side(order));
     }
     for (l, r) in pairs {
         compare_method([MethodView::new(sides[0], l), MethodView::new(sides[1], r)], &mut needed, found);
@@ -90,7 +90,7 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     let views = [&views[0], &views[1]];
     let mut matching = Matching::new(views);
     let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
-    for (left, right) in inputs.iter().filter_map(|pair| pair.0.zip(pair.1)) {
+    for (left, right) in inputs.iter().filter_map(|pair| pair[0].zip(pair[1])) {
         matching.pair(input(views[0].plan, left), input(views[1].plan, right));
     }
     let pairs = align_steps(views);
@@ -120,7 +120,7 @@ fn input(plan: &ExecutionPlan, position: usize) -> ValueId {
 fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) -> Vec<Paired<usize>> {
     let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
     if left.len() == right.len() {
-        return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
+        return (0..left.len()).map(|position| [Some(position); 2]).collect();
     }
     let keys = |side: usize, values: &[ValueId]| values.iter().map(|value| views[side].end_key(*value)).collect();
     with_gaps(align_levels(&[[keys(0, left), keys(1, right)]], [left.len(), right.len()]), [left.len(), right.len()])
@@ -133,7 +133,7 @@ pub fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
     for chain in 0..count(views[0]).min(count(views[1])) {
         let spans = views.map(|view| view.chain(chain as u32));
         let lengths = [spans[0].len(), spans[1].len()];
-        let keys = |strength| [0, 1].map(|side: usize| views[side].keys(spans[side].clone(), strength));
+        let keys = |strength| per_side(|side| views[side].keys(spans[side].clone(), strength));
         let names = keys(KeyStrength::Names);
         let found = match names[0] == names[1] {
             true => (0..lengths[0]).map(|position| (position, position)).collect(),
@@ -163,10 +163,8 @@ impl<'s> MethodPair<'_, 's> {
     /// Matches the results of aligned instructions.
     fn match_results(&mut self, pairs: &[(usize, usize)]) {
         for (left, right) in pairs {
-            let [l, r] = [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.results(side, step));
-            for (left, right) in l.into_iter().zip(r) {
-                self.matching.pair(left, right);
-            }
+            let [l, r] = [self.results(0, *left), self.results(1, *right)];
+            l.into_iter().zip(r).for_each(|(left, right)| self.matching.pair(left, right));
         }
     }
 
@@ -181,8 +179,7 @@ impl<'s> MethodPair<'_, 's> {
     /// Matches the other values by their first use.
     fn match_arguments(&mut self, pairs: &[(usize, usize)]) {
         for (left, right) in pairs {
-            let [l, r] =
-                [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.views[side].steps[step].instruction);
+            let [l, r] = [self.views[0].steps[*left].instruction, self.views[1].steps[*right].instruction];
             if !self.is_same_callee(l, r) {
                 // The results of a delegate are its last arguments.
                 let is_delegate = [l, r].iter().any(|call| matches!(call, Instruction::DelegateCall { .. }));
@@ -210,10 +207,8 @@ impl<'s> MethodPair<'_, 's> {
         let lists = [&self.views[0].plan.outputs, &self.views[1].plan.outputs];
         let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
         if left.len() == right.len() {
-            for (left, right) in left.iter().zip(right) {
-                self.matching.pair(*left, *right);
-            }
-            return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
+            left.iter().zip(right).for_each(|(left, right)| self.matching.pair(*left, *right));
+            return (0..left.len()).map(|position| [Some(position); 2]).collect();
         }
         // Outputs with matched values have equal keys, others the keys of their types. A value whose match is not an
         // output is paired with a different output only if nothing else distinguishes them.
@@ -229,7 +224,7 @@ impl<'s> MethodPair<'_, 's> {
         let rights: Vec<u64> = right.iter().map(|value| key(1, *value, u32::try_from(value.0).ok())).collect();
         let lengths = [left.len(), right.len()];
         let pairs = with_gaps(align_levels(&[[lefts, rights]], lengths), lengths);
-        for (l, r) in pairs.iter().filter_map(|pair| pair.0.zip(pair.1)) {
+        for (l, r) in pairs.iter().filter_map(|pair| pair[0].zip(pair[1])) {
             self.matching.pair(left[l], right[r]);
         }
         pairs
@@ -266,12 +261,12 @@ impl<'s> MethodPair<'_, 's> {
     ) {
         let part = |side: usize, at: usize| DifferingPart::new(path(side, at), describe(side, lists[side][at]));
         for pair in pairs {
-            let Some((l, r)) = found.both(DiffArea::Meaning, topic, *pair, part) else { continue };
+            let Some([l, r]) = found.both(DiffArea::Meaning, topic, *pair, part) else { continue };
             let [left, right] = [lists[0][l], lists[1][r]];
             if self.matching.is_same(left, right) {
                 self.matching.compare_constants(left, right, [&|| path(0, l), &|| path(1, r)], found);
             } else {
-                found.changed(DiffArea::Meaning, topic, part(0, l), part(1, r));
+                found.changed(DiffArea::Meaning, topic, [part(0, l), part(1, r)]);
             }
         }
     }
@@ -288,11 +283,11 @@ impl<'s> MethodPair<'_, 's> {
         let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
         for pair in with_gaps(pairs, views.map(|view| view.steps.len())) {
             let area = match pair {
-                (Some(left), None) => area_of(needed.has(0, views[0], left)),
-                (None, Some(right)) => area_of(needed.has(1, views[1], right)),
-                (Some(_), Some(_)) | (None, None) => DiffArea::Meaning,
+                [Some(left), None] => area_of(needed.has(0, views[0], left)),
+                [None, Some(right)] => area_of(needed.has(1, views[1], right)),
+                [Some(_), Some(_)] | [None, None] => DiffArea::Meaning,
             };
-            if let Some((left, right)) = found.both(area, DiffTopic::Instruction, pair, part) {
+            if let Some([left, right]) = found.both(area, DiffTopic::Instruction, pair, part) {
                 self.compare_step(left, right, found);
             }
         }
@@ -300,20 +295,16 @@ impl<'s> MethodPair<'_, 's> {
 
     fn compare_step(&mut self, left: usize, right: usize, found: &mut Found) {
         let views = self.views;
-        let [l, r] = [(0, left), (1, right)].map(|(side, step): (usize, usize)| views[side].steps[step].instruction);
+        let [l, r] = [views[0].steps[left].instruction, views[1].steps[right].instruction];
         if !self.is_same_callee(l, r) {
-            let parts = (views[0].step_part(left), views[1].step_part(right));
-            return found.changed(DiffArea::Meaning, DiffTopic::Instruction, parts.0, parts.1);
+            let parts = [views[0].step_part(left), views[1].step_part(right)];
+            return found.changed(DiffArea::Meaning, DiffTopic::Instruction, parts);
         }
         for (l_field, r_field) in l.fields().zip(r.fields()) {
-            let path = |side: usize| {
-                let step = [left, right][side];
-                format!("{}.{}", views[side].step_path(step), l_field.name)
-            };
             let mut changed = |texts: [String; 2]| {
-                let [left, right] = texts;
-                let (left, right) = (DifferingPart::new(path(0), left), DifferingPart::new(path(1), right));
-                found.changed(DiffArea::Meaning, DiffTopic::Instruction, left, right);
+                let steps = [left, right];
+                let paths = per_side(|side| format!("{}.{}", views[side].step_path(steps[side]), l_field.name));
+                found.differing(DiffArea::Meaning, DiffTopic::Instruction, paths, texts.map(Some));
             };
             match (l_field.reference, r_field.reference) {
                 (FieldReference::Operand(l, _), FieldReference::Operand(r, _)) => {
@@ -475,19 +466,14 @@ impl<'s> MethodPair<'_, 's> {
             traces.get(position.index as usize)?.as_ref()
         };
         let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
-        let mut differing = pairs.filter(|(left, right)| trace(0, *left) != trace(1, *right));
-        if let Some((left, right)) = differing.next() {
-            let count = 1 + differing.count();
-            let part = |side: usize, step: usize| {
-                let frame = trace(side, step).and_then(|frames| frames.last());
-                let frame = frame.map_or("no stack trace".to_owned(), |frame| {
-                    format!("{}:{}", clipped(frame.filename.as_deref().unwrap_or_default()), frame.lineno)
-                });
-                let text = format!("stack traces of {}, the first: {frame}", counted(count as u64, "instruction"));
-                DifferingPart::new(self.views[side].step_path(step), text)
-            };
-            found.changed(DiffArea::Layout, DiffTopic::Ignored, part(0, left), part(1, right));
-        }
+        let differing = pairs.filter(|(left, right)| trace(0, *left) != trace(1, *right));
+        found.first_differing("stack traces", "instruction", differing, |side, step| {
+            let frame = trace(side, step).and_then(|frames| frames.last());
+            let frame = frame.map_or("no stack trace".to_owned(), |frame| {
+                format!("{}:{}", clipped(frame.filename.as_deref().unwrap_or_default()), frame.lineno)
+            });
+            (self.views[side].step_path(step), frame)
+        });
         let extra = |view: &MethodView<'_>| {
             let chains = view.plan.chains.iter().flatten();
             let count = |chain: &pte_model::program::Chain| {
@@ -500,7 +486,7 @@ impl<'s> MethodPair<'_, 's> {
                 Some(0) => "one of each instruction".to_owned(),
                 Some(extra) => format!("{extra:+} to the instructions"),
             };
-            list(Some(&counts.iter().map(text).collect::<Vec<_>>()))
+            list(Some(counts.iter().map(text)))
         };
         let paths = self.views.map(|view| view.field("chains"));
         let values = self.views.map(|view| Some(format!("stack traces: {}", extra(view))));

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::align::{by_key, grouped, in_common_order};
+use super::align::{by_key, grouped, in_common_order, per_side};
 use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::view::{MethodView, ValueRole, distinct, list, numbers, tensor_type};
@@ -213,7 +213,7 @@ impl<'s> Matching<'s> {
     /// Compares two matched values, but not their indices.
     fn compare_pair(&self, pair: (u32, u32), topic: DiffTopic, found: &mut Found) {
         let (left, right) = (pair.0 as usize, pair.1 as usize);
-        let [l, r] = [(self.views[0], left), (self.views[1], right)].map(|(view, index)| &view.plan.values()[index]);
+        let [l, r] = [&self.views[0].plan.values()[left], &self.views[1].plan.values()[right]];
         let paths = || [self.views[0].value_path(left), self.views[1].value_path(right)];
         let (EValue::Tensor(l), EValue::Tensor(r)) = (l, r) else {
             // Numbers are matched only if they are equal.
@@ -229,15 +229,12 @@ impl<'s> Matching<'s> {
             if texts.is_empty() {
                 return;
             }
-            let [left_path, right_path] = paths();
             let text = |side: usize| {
                 let shown: Vec<String> = texts.iter().map(|(name, values)| format!("{name}{}", values[side])).collect();
                 let name = [l, r][side].name().map_or(String::new(), |name| format!("`{}` ", clipped(name)));
-                format!("{name}{}", shown.join(", "))
+                Some(format!("{name}{}", shown.join(", ")))
             };
-            let parts = [DifferingPart::new(left_path, text(0)), DifferingPart::new(right_path, text(1))];
-            let [left, right] = parts;
-            found.changed(area, topic, left, right);
+            found.differing(area, topic, paths(), per_side(text));
         };
         add(DiffArea::Meaning, topic, meaning);
         add(DiffArea::Layout, DiffTopic::Ignored, ignored);
@@ -258,14 +255,11 @@ impl<'s> Matching<'s> {
     ) {
         let missing = self.missing(pair);
         if missing != [None, None] {
-            let [left_path, right_path] = paths();
-            let text = |tensor: &Tensor, missing: Option<&str>| {
-                format!("{}, {}", tensor_type(tensor), missing.unwrap_or("with data"))
-            };
             if missing[0] != missing[1] {
-                let left = DifferingPart::new(left_path, text(l, missing[0]));
-                let right = DifferingPart::new(right_path, text(r, missing[1]));
-                found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
+                let text = |side: usize| {
+                    Some(format!("{}, {}", tensor_type([l, r][side]), missing[side].unwrap_or("with data")))
+                };
+                found.differing(DiffArea::Data, DiffTopic::Constant, paths(), per_side(text));
             }
             return;
         }
@@ -282,30 +276,25 @@ impl<'s> Matching<'s> {
                 DifferingPart::new(right_path, describe(self.views[1], r, pair.1)),
             ];
             if !is_alike {
-                let [left, right] = parts.map(|mut part| {
-                    part.value += ", not compared";
-                    part
-                });
-                found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
-                return;
+                let parts = parts.map(|part| DifferingPart { value: part.value + ", not compared", ..part });
+                return found.changed(DiffArea::Data, DiffTopic::Constant, parts);
             }
-            let blobs = [(0, *l_blob), (1, *r_blob)]
-                .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
-            let numbers = [self.views[0].number, self.views[1].number];
-            found.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
+            let ids = [*l_blob, *r_blob];
+            let blobs = per_side(|side| self.views[side].side.program.blob(ids[side]).clone());
+            found.add_constant(self.views.map(|view| view.number), pair, ids, blobs, l.scalar_type, parts);
         }
         if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
             let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };
-            let [left_path, right_path] = paths();
-            let left = DifferingPart::new(left_path, format!("{} {}", tensor_type(l), place(l)));
-            let right = DifferingPart::new(right_path, format!("{} {}", tensor_type(r), place(r)));
-            found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
+            let paths = paths();
+            let text = |side: usize| format!("{} {}", tensor_type([l, r][side]), place([l, r][side]));
+            let parts = per_side(|side| DifferingPart::new(&*paths[side], text(side)));
+            found.moved(DiffArea::Data, DiffTopic::Constant, parts);
         }
     }
 
     /// Returns the messages about the references of two tensors to their data; `None` for a valid reference.
     fn missing(&self, pair: (u32, u32)) -> [Option<&'s str>; 2] {
-        [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
+        [self.views[0].missing(pair.0 as usize), self.views[1].missing(pair.1 as usize)]
     }
 
     /// Compares the locations of two tensors in planned memory. A tensor that is needed during the execution cannot be
@@ -320,15 +309,15 @@ impl<'s> Matching<'s> {
         if l.memory == r.memory {
             return;
         }
-        let [left_path, right_path] = paths();
-        let [left, right] = [(left_path, l), (right_path, r)]
-            .map(|(path, tensor)| DifferingPart::new(path, format!("{} {}", tensor_type(tensor), place(tensor))));
+        let paths = paths();
+        let text = |side: usize| format!("{} {}", tensor_type([l, r][side]), place([l, r][side]));
+        let parts = per_side(|side| DifferingPart::new(&*paths[side], text(side)));
         match (l.memory, r.memory) {
             (Memory::None, _) | (_, Memory::None) => {
                 let area = if is_needed { DiffArea::Meaning } else { DiffArea::Layout };
-                found.changed(area, DiffTopic::Memory, left, right);
+                found.changed(area, DiffTopic::Memory, parts);
             }
-            _ => found.moved(DiffArea::Layout, DiffTopic::Memory, left, right),
+            _ => found.moved(DiffArea::Layout, DiffTopic::Memory, parts),
         }
     }
 

@@ -68,7 +68,7 @@ pub struct MethodView<'s> {
     pub accesses: Accesses,
 }
 
-/// Strength of keys. Weaker keys omit properties that edits often change.
+/// Strength of keys. Weaker keys omit properties that edits often change. Those of graphs have no samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyStrength {
     /// Key of the operator, literals, names and a few bytes of constants, inputs, and the operators that write the
@@ -542,9 +542,9 @@ fn own_role(value: &EValue) -> ValueRole {
 }
 
 /// Describes a list of numbers.
-pub fn list<T: ToString>(items: Option<&[T]>) -> String {
+pub fn list<T: ToString>(items: Option<impl IntoIterator<Item = T>>) -> String {
     let Some(items) = items else { return "absent".to_owned() };
-    format!("[{}]", items.iter().map(T::to_string).collect::<Vec<_>>().join(", "))
+    format!("[{}]", items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", "))
 }
 
 /// Describes element type and sizes of a tensor.
