@@ -59,6 +59,7 @@ struct Options {
   bool backward = false; // methods from the last to the first
   unsigned jobs = 1;
   bool many = false; // the file is a concatenation of files
+  bool serve = false; // the files come from stdin, one after the other
   unsigned executions = 1; // of each method, except of a .bpte
   rlim_t gigabytes = 4; // of address space, per child
   // Of the inputs: -1 for numbers of both signs, else each element.
@@ -820,9 +821,7 @@ std::string judge(const Base& base, const Mutation& mutation) {
   return said->outcome;
 }
 
-// One of several processes that share the work: it takes every `jobs`-th mutant.
-[[noreturn]] void work(
-    const Base& base, const std::vector<std::string>& lines, unsigned which) {
+void share_said() {
   said = static_cast<Said*>(mmap(
       nullptr,
       sizeof(Said),
@@ -830,15 +829,42 @@ std::string judge(const Base& base, const Mutation& mutation) {
       MAP_SHARED | MAP_ANONYMOUS,
       -1,
       0));
+}
+
+void answer(size_t number, const Base& base, const Mutation& mutation) {
+  const std::string line =
+      std::to_string(number) + " " + judge(base, mutation) + "\n";
+  // A short line is written atomically.
+  if (write(STDOUT_FILENO, line.data(), line.size()) < 0) {
+    _exit(3);
+  }
+}
+
+// One of several processes that share the work: it takes every `jobs`-th mutant.
+[[noreturn]] void work(
+    const Base& base, const std::vector<std::string>& lines, unsigned which) {
+  share_said();
   for (size_t i = which; i < lines.size(); i += options.jobs) {
-    const std::string answer = std::to_string(i) + " " +
-        judge(base, read_mutation(base, lines[i])) + "\n";
-    // A short line is written atomically.
-    if (write(STDOUT_FILENO, answer.data(), answer.size()) < 0) {
-      _exit(3);
-    }
+    answer(i, base, read_mutation(base, lines[i]));
   }
   _exit(0);
+}
+
+// Runs each file of stdin, a line with its length before its bytes, as it comes.
+[[noreturn]] void serve() {
+  share_said();
+  Base base;
+  std::string line;
+  for (size_t number = 0; std::getline(std::cin, line); ++number) {
+    base.bytes.resize(std::strtoull(line.c_str(), nullptr, 10));
+    if (base.bytes.size() < 8 ||
+        !std::cin.read(
+            &base.bytes[0], static_cast<std::streamsize>(base.bytes.size()))) {
+      std::exit(2);
+    }
+    answer(number, base, Mutation());
+  }
+  std::exit(0);
 }
 
 [[noreturn]] void usage() {
@@ -846,9 +872,21 @@ std::string judge(const Base& base, const Mutation& mutation) {
       "usage: mutants FILE [--program MODEL.pte] [--data FILE.ptd]... "
       "[--verify full|minimal] [--loader apart|buffer] [--slack BYTES] "
       "[--jobs N] [--executions N] [--methods forward|backward] [--gigabytes N] "
-      "[--content mixed|zeros|ones|hundreds] [--many yes|no] [--log yes|no] < MUTATIONS\n",
+      "[--content mixed|zeros|ones|hundreds] [--many yes|no] [--log yes|no] < MUTATIONS\n"
+      "       mutants --serve yes [OPTIONS] < FILES\n",
       stderr);
   std::exit(2);
+}
+
+void prepare() {
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_AS, options.gigabytes << 30);
+  // ExecuTorch's log of a hundred thousand malformed files is not useful.
+  const int nowhere = open("/dev/null", O_WRONLY);
+  if (nowhere >= 0 && !options.log) {
+    (void)dup2(nowhere, STDERR_FILENO);
+  }
+  rt::runtime_init();
 }
 
 } // namespace
@@ -893,11 +931,17 @@ int main(int argc, char** argv) {
       options.content = 100;
     } else if (word == "--log" && (value == "yes" || value == "no")) {
       options.log = value == "yes";
+    } else if (word == "--serve" && (value == "yes" || value == "no")) {
+      options.serve = value == "yes";
     } else if (word == "--many" && (value == "yes" || value == "no")) {
       options.many = value == "yes";
     } else {
       usage();
     }
+  }
+  if (options.serve) {
+    prepare();
+    serve();
   }
   if (options.file.empty()) {
     usage();
@@ -921,15 +965,7 @@ int main(int argc, char** argv) {
     lines.push_back(line);
   }
 
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_AS, options.gigabytes << 30);
-  // ExecuTorch's log of a hundred thousand malformed files is not useful.
-  const int nowhere = open("/dev/null", O_WRONLY);
-  if (nowhere >= 0 && !options.log) {
-    (void)dup2(nowhere, STDERR_FILENO);
-  }
-  rt::runtime_init();
-
+  prepare();
   std::vector<pid_t> workers;
   for (unsigned i = 0; i < options.jobs; ++i) {
     const pid_t pid = fork();

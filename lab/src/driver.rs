@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{Seek, Write as _};
+use std::io::{BufRead as _, BufReader, Seek, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::runner;
 
@@ -15,6 +15,9 @@ const ACCEPTED_PER_CRASH: usize = 100_000;
 /// Files that may crash besides, if the seed is new: a few can be unknown so far, which is not a fault of the change
 /// that is tested; more are one. They are printed.
 const ALLOWED_NEW: usize = 2;
+
+/// glibc fills allocations, to detect the use of uninitialized memory.
+const PERTURB: (&str, &str) = ("MALLOC_PERTURB_", "165");
 
 /// Number of accepted files that may crash the runtime.
 pub fn allowed_crashes(accepted: usize, is_new_seed: bool) -> usize {
@@ -61,8 +64,7 @@ impl Driver {
         for (number, data) in data.iter().enumerate() {
             command.arg("--data").arg(write(&number.to_string(), data));
         }
-        // glibc fills allocations, to detect the use of uninitialized memory.
-        command.env("MALLOC_PERTURB_", "165");
+        command.env(PERTURB.0, PERTURB.1);
         let output = command.stdin(Stdio::from(script)).stderr(Stdio::inherit()).output().unwrap();
         assert!(output.status.success(), "the driver ended with {}", output.status);
         let mut answers = vec![String::new(); files.len()];
@@ -75,6 +77,49 @@ impl Driver {
         }
         assert!(answers.iter().all(|answer| !answer.is_empty()), "missing outcomes of the driver");
         answers
+    }
+}
+
+/// The driver as a process that runs one file after the other.
+pub struct Server {
+    process: Child,
+    files: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    number: u64,
+}
+
+impl Server {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// If there is no driver.
+    pub fn start(options: &[&str]) -> Server {
+        let mut command = Command::new(Driver::locate().0);
+        command.args(["--serve", "yes"]).args(options).env(PERTURB.0, PERTURB.1);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (files, answers) = (process.stdin.take().unwrap(), BufReader::new(process.stdout.take().unwrap()));
+        Server { process, files, answers, number: 0 }
+    }
+
+    /// Outcome of a file without `.ptd` files.
+    ///
+    /// # Panics
+    /// If the driver ends.
+    pub fn run(&mut self, file: &[u8]) -> String {
+        let number = self.number.to_string();
+        self.number += 1;
+        self.files.write_all(&[format!("{}\n", file.len()).as_bytes(), file].concat()).unwrap();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = self.answers.read_until(b'\n', &mut line).unwrap();
+            assert!(read > 0, "the driver ended with {:?}", self.process.wait());
+            // Libraries of kernels print messages among the answers.
+            match String::from_utf8_lossy(&line).trim_end().split_once(' ') {
+                Some((found, answer)) if found == number => return answer.to_owned(),
+                _ => {}
+            }
+        }
     }
 }
 

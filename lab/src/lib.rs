@@ -6,6 +6,7 @@ pub use pte_emit_test_support::*;
 
 pub mod driver;
 pub mod execution;
+pub mod program_mutants;
 pub mod runner;
 pub mod schema;
 pub mod structured;

@@ -89,7 +89,13 @@ pub fn errors(bytes: &[u8], data: &[Vec<u8>]) -> Vec<(&'static str, String)> {
 }
 
 /// Options of the driver for a mutant.
-const OPTIONS: [&str; 4] = ["--executions", "2", "--content", "mixed"];
+pub const OPTIONS: [&str; 4] = ["--executions", "2", "--content", "mixed"];
+
+/// Outcome of an accepted file with other contents of inputs: `true` if it crashes with these, too.
+pub fn also_crashes(driver: &Driver, file: &[u8], data: &[Vec<u8>], contents: &[&str]) -> bool {
+    let run = |content: &&str| driver.run(&[file], data, &[&OPTIONS[..3], &[*content]].concat());
+    contents.iter().all(|content| crashed(&run(content)[0]))
+}
 
 /// Properties of a test with structured mutants.
 pub struct Run {
@@ -251,10 +257,7 @@ impl Run {
                         *found.open.entry(reason).or_default() += 1;
                         continue;
                     }
-                    let always = self.also_crashes_with.iter().all(|content| {
-                        let options = [&OPTIONS[..3], &[content]].concat();
-                        crashed(&run(&[file], &options)[0])
-                    });
+                    let always = also_crashes(driver, file, subject.data(), self.also_crashes_with);
                     let list = if always { &mut found.crashes } else { &mut found.dependent };
                     let prefix = if always { "" } else { "dependent-" };
                     list.push(format!("{} -> {answer}{}", line(), self.keep(prefix, file, random)));
