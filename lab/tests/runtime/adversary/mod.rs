@@ -22,12 +22,13 @@ use std::panic::{self, AssertUnwindSafe};
 use pte_check::{CheckOptions, RuleSeverity};
 use pte_emit::program::Program;
 use pte_emit::{LargeData, Model, PrintOptions};
+use pte_generate::lower::{BoundaryMemory, program};
 use pte_generate::random::Random;
 use pte_model::data::Origin;
 
 use self::builder::{Goal, Variant, goal, of_caller, variants};
 use self::ways::ways;
-use crate::support::driver::{Driver, crashed};
+use crate::support::driver::{Driver, Server, crashed};
 use crate::support::{path_of, seed};
 
 /// Pairs of methods by default.
@@ -242,6 +243,20 @@ fn check_rejects_operands_that_crash_however_they_are_computed() {
 fn stored_calls_crash() {
     let wrong = calls::wrong(&Driver::locate(), &calls::stored());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo lab --test runtime adversary:: -- --ignored`"]
+fn stored_calls_crash_one_after_the_other_in_a_driver_that_stays() {
+    let calls = calls::stored().into_iter().flat_map(|target| [target.harmless(), target.call]);
+    let files: Vec<_> = calls.map(|call| bytes_of(&program(&call, BoundaryMemory::Planned)).unwrap()).collect();
+    let options = ["--executions", "2"];
+    let mut server = Server::start(&options);
+    let found: Vec<bool> = files.iter().map(|file| crashed(&server.run(file))).collect();
+    let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    let all = Driver::locate().run(&files, &[], &options);
+    assert_eq!(found, all.iter().map(|answer| crashed(answer)).collect::<Vec<_>>());
+    assert!(found.iter().filter(|crashed| **crashed).count() >= CALLS, "{found:?}");
 }
 
 #[test]
