@@ -305,7 +305,7 @@ impl Resolved {
                 "expected a .pte, .ptd, .bpte or .safetensors file, found YAML",
             ));
         };
-        let mut resolved = read_origin(origin).map_err(|error| Error::io(&source.name, "", &error))?;
+        let mut resolved = read_origin(origin).map_err(|error| source.unreadable(&error))?;
         resolved.source = source.clone();
         Ok(resolved)
     }

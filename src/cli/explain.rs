@@ -48,7 +48,7 @@ pub struct ExplainArguments {
 }
 
 /// Item of the result: a subject, and what it is about in the program of `--model`.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Explanation {
     #[serde(flatten)]

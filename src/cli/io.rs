@@ -10,7 +10,7 @@ use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
 use pte_emit::command::text::{counted, escaped};
 use pte_emit::command::workers::lock;
-use pte_emit::command::{bytes, is_text};
+use pte_emit::command::{bytes, is_text, other_format};
 use pte_emit::{Code, Error, Format, Model, Report};
 
 use super::findings::{FileFindings, Level};
@@ -78,9 +78,14 @@ pub fn open_binary(path: &Path) -> Result<Model, Error> {
     };
     let head = source.head(TEXT_PROBE)?;
     if !is_binary_name(path) && is_text(&head) {
-        let found = if is_source_name(path) { "YAML" } else { "text" };
+        let text = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
+        let other = other_format(&head);
+        let (found, help) = match &other {
+            Some(other) => (&*other.found, other.help),
+            None if is_source_name(path) => ("YAML", text),
+            None => ("text", text),
+        };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
-        let help = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
         return Err(Error::new(Report::new(source.name(), "", vec![Code::UnexpectedInput.whole(message).help(help)])));
     }
     Ok(source)

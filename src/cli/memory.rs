@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::release::EXECUTORCH;
 use pte_emit::{
     Report,
     memory::{
@@ -276,6 +277,9 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     if memory.methods.len() > 1 {
         let _ = writeln!(out, "  if only one method is loaded at a time: {}", total(memory.largest_method));
     }
+    let delegates = memory.methods.iter().any(|method| !method.delegates.is_empty());
+    let processor = if delegates { format!(", with delegates on {}", memory.processor) } else { String::new() };
+    let _ = writeln!(out, "  as in ExecuTorch {EXECUTORCH}{processor}");
 }
 
 /// Returns a row of bars, one for each column: the largest number of bytes in its share of `times`, in relation to

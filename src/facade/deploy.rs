@@ -68,7 +68,7 @@ impl Model {
         let assembled = if self.is_text() { self.assembly()?.name.as_deref() } else { None };
         let mut out: Vec<EmbeddedFile> = Vec::new();
         for ModelFile { name, format, origin } in files {
-            let error = |error: io::Error| Error::io(self.name(), "", &error);
+            let error = |error: io::Error| self.source().unreadable(&error);
             let format = match (self.is_text(), origin.format().map_err(error)?) {
                 // A file with overrides of its YAML may have no format.
                 (true, found) => found.or(format),
@@ -136,7 +136,7 @@ impl Model {
     }
 
     fn program_facts(&self, content: &Blob, external: bool) -> Result<ProgramFacts, Error> {
-        let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
+        let digest = content.digest().map_err(|error| self.source().unreadable(&error))?;
         let (inspected, needs) = self.needs(content.len(), external)?;
         self.check_figures(&inspected.program, &needs)?;
         let subject = inspected.view();

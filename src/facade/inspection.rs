@@ -189,7 +189,7 @@ impl Model {
     /// # Errors
     /// The file cannot be read or is of an unknown format, or the YAML is invalid.
     pub fn size(&self, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
-        let files = self.files()?;
+        let files = self.known_files()?;
         let is_named = options.dimensions.contains(&SizeDimension::Tensor);
         let is_bundled = files.first().is_some_and(|file| file.format == Some(Format::BundledProgram));
         let prefix = if is_bundled { "program." } else { "" };
@@ -261,14 +261,11 @@ impl Model {
     /// The file cannot be read, is empty or of an unknown format, or the YAML is invalid.
     pub fn inspect(&self, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
         let compare = if options.data { Comparison::All } else { Comparison::Little };
-        let mut names = Names::default();
-        match &self.source().content {
-            SourceContent::Text(_) => names = Names::of(self.assembly()?),
-            SourceContent::Binary(origin) => {
-                if origin.len().map_err(|error| self.source().unreadable(&error))? == 0 {
-                    return Err(Error::input(Code::InvalidFile, &self.label(), reader::program::EMPTY));
-                }
-            }
+        let names = if self.is_text() { Names::of(self.assembly()?) } else { Names::default() };
+        if let Some(origin) = self.origin()
+            && origin.len().map_err(|error| self.source().unreadable(&error))? == 0
+        {
+            return Err(Error::input(Code::InvalidFile, &self.label(), reader::program::EMPTY));
         }
         let inspect = |ModelFile { name, format, origin }: ModelFile| {
             let releases = |program: &Program| self.releases(program, &options.check).ok();
@@ -276,7 +273,7 @@ impl Model {
             let inspection = inspect_file(&name, &origin, container, &names, compare, &releases)?;
             Ok((name, inspection))
         };
-        self.files()?.into_iter().map(inspect).collect()
+        self.known_files()?.into_iter().map(inspect).collect()
     }
 
     /// Returns the known releases that have what the program requires, and with which [`Model::check`] finds no error.
@@ -425,7 +422,7 @@ impl Inspected {
 /// loader reads of it; `None` for YAML without methods.
 pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
     if let SourceContent::Binary(origin) = &model.source().content {
-        return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));
+        return read(origin).map(Some).map_err(|error| model.source().unreadable(&error));
     }
     let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _, loaded)| (program, loaded));
     let program = model.assembly()?.program_file().map(read).transpose();

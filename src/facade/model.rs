@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::assembly::{Assembly, OutputFile};
-use crate::facade::source::{Source, SourceContent};
+use crate::facade::source::{self, Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
 use pte_check::{CheckOptions, DataFile, Findings};
@@ -596,6 +596,19 @@ impl Model {
         self.assembled(self.assembly()?).map(file).collect()
     }
 
+    /// Returns the files like [`Model::files`]; an error for a file of something else.
+    pub(crate) fn known_files(&self) -> Result<Vec<ModelFile>, Error> {
+        if let SourceContent::Binary(origin) = &self.source.content {
+            let unreadable = |error: io::Error| self.source.unreadable(&error);
+            let (head, len) = (origin.head(container::HEAD).map_err(unreadable)?, origin.len().map_err(unreadable)?);
+            let format = Format::identify_damaged(&head, len);
+            if let (None, 1.., Some(other)) = (format, len, source::diagnosis(origin)) {
+                return Err(source::is_other(&self.label(), "a .pte, .ptd or .bpte file", other));
+            }
+        }
+        self.files()
+    }
+
     /// Returns the files of the assembly with their names and formats, the program first.
     fn assembled<'a>(&self, assembly: &'a Assembly) -> impl Iterator<Item = (String, Format, OutputFile<'a>)> {
         let stem = Path::new(self.name()).with_extension("");
@@ -706,11 +719,13 @@ impl Model {
     ///
     /// ```
     /// use pte_emit::Model;
-    /// use pte_emit::check::{CheckOptions, RuleId};
+    /// use pte_emit::check::{CheckOptions, Work};
     /// use pte_emit::release::Release;
     ///
-    /// let releases = ["0.4.0", "1.5.1"].map(|name| Some(Release::find(name).unwrap().clone()));
-    /// let found = Model::open("examples/linear.yaml")?.check_for(&CheckOptions::default(), &releases)?;
+    /// let releases = ["0.4.0", "1.5.1"].map(|name| Some(Release::find(name).unwrap()));
+    /// // All checks with these options share the work of one.
+    /// let options = CheckOptions::default().work(Work::default());
+    /// let found = Model::open("examples/linear.yaml")?.check_for(&options, &releases)?;
     /// assert!(found.iter().all(|files| !files[0].1.has_errors()));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -833,7 +848,7 @@ impl Model {
         let ModelFile { format, origin, .. } = self.main_file()?;
         let format = format
             .ok_or_else(|| Error::input(Code::UnexpectedInput, self.name(), "expected a .pte, .ptd or .bpte file"))?;
-        annotate::annotate(&origin, format, options, out).map_err(|error| Error::io(self.name(), "", &error))
+        annotate::annotate(&origin, format, options, out).map_err(|error| self.source.unreadable(&error))
     }
 }
 
@@ -853,7 +868,11 @@ impl Assembly {
     ///
     /// # Errors
     /// Those of [`Assembly::check`].
-    pub fn check_for(&self, options: &CheckOptions, releases: &[Option<Release>]) -> Result<Vec<Vec<Findings>>, Error> {
+    pub(crate) fn check_for(
+        &self,
+        options: &CheckOptions,
+        releases: &[Option<Release>],
+    ) -> Result<Vec<Vec<Findings>>, Error> {
         crate::assembly::check::assembly(self, options, releases).map_err(|error| self.error(&error))
     }
 

@@ -55,9 +55,12 @@ pub(crate) fn diagnosis(origin: &Origin) -> Option<Diagnosis> {
     Diagnosis::of(&origin.head(foreign::PROBE).ok()?, origin.len().ok()?)
 }
 
+/// What [`Source::open`] reads.
+const READABLE: &str = "YAML, JSON or a file of ExecuTorch";
+
 /// Creates the error of a file of another program.
-fn is_other(name: &str, Diagnosis { found, help, .. }: Diagnosis) -> Error {
-    let message = format!("expected YAML, JSON or a file of ExecuTorch, found {found}");
+pub(crate) fn is_other(name: &str, expected: &str, Diagnosis { found, help, .. }: Diagnosis) -> Error {
+    let message = format!("expected {expected}, found {found}");
     Error::new(Report::new(name, "", vec![Code::UnexpectedInput.whole(message).help(help)]))
 }
 
@@ -96,7 +99,7 @@ impl Source {
         if origin.len().map_err(unreadable)? > LARGE_TEXT {
             let head = origin.head(TEXT_PROBE).map_err(unreadable)?;
             if let Some(other) = foreign::other_format(&head) {
-                return Err(is_other(&name, other));
+                return Err(is_other(&name, READABLE, other));
             }
             if let Some(at) = head.iter().position(|byte| *byte == 0) {
                 let message = format!("byte {at} is zero; expected YAML, JSON or a file of a known binary format");
@@ -117,7 +120,7 @@ impl Source {
             return Ok(Source::binary(name, Origin::Bytes(bytes.into())));
         }
         if let Some(other) = foreign::other_format(&bytes) {
-            return Err(is_other(&name, other));
+            return Err(is_other(&name, READABLE, other));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();

@@ -337,8 +337,8 @@ fn written_ints_are_limited() {
     first_beyond("computed Ints", [100, 1500], written_ints);
 }
 
-/// Constants of `len` bytes in total as numbers of repetitions. They are in no file, so that the test does not take their
-/// memory.
+/// Constants of `len` bytes in total as numbers of repetitions. They are in no file, so that the test does not take
+/// their memory.
 fn constant_repetitions(len: usize) -> Program {
     let mut program = program(&chain("", ""));
     for part in [len / 16 * 8, len - len / 16 * 8] {

@@ -22,6 +22,7 @@ mod faults;
 mod firmware;
 mod fixtures;
 mod for_runtime;
+mod foreign;
 mod generate;
 mod hostile_names;
 mod inference_exported;

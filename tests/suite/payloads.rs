@@ -83,7 +83,7 @@ fn problem(format: &str, bytes: &[u8]) -> Option<String> {
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
     let blob = Blob::bytes(bytes);
     for processor in Processor::ALL {
-        if let Some(Err(DescribeError::Io(error))) = format.memory(&blob, *processor) {
+        if let Some(Err(DescribeError::Io(error))) = format.memory(&blob, processor) {
             panic!("{error}");
         }
     }

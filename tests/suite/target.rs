@@ -81,7 +81,7 @@ fn names_that_resemble_others_are_warnings() {
     let check = ["check", "model.yaml", "--target", "board.yaml"];
     let done = folder.run(&check).exits(0);
     done.stderr_contains(
-        "warning[Y-27]: no release of ExecuTorch has the operator `aten::clmap.out`\n --> board.yaml:1:29",
+        "warning[Y-15]: no release of ExecuTorch has the operator `aten::clmap.out`\n --> board.yaml:1:29",
     )
     .stderr_contains("did you mean `aten::clamp.out`?");
     folder.run(&[&check[..], &["--deny-warnings"]].concat()).exits(1);

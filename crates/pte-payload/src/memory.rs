@@ -2,37 +2,36 @@
 //! types. The formats compute it ([`PayloadFormat::memory`](crate::PayloadFormat::memory)). Nothing here knows a
 //! backend.
 
+use pte_model::format::words::words;
 use serde::Serialize;
 
-/// Processor that executes a delegate: which instructions it has decides how a backend packs weights.
-///
-/// ```
-/// use pte_payload::memory::Processor;
-///
-/// assert_eq!(Processor::ALL.len(), 4);
-/// assert_eq!(Processor::Arm32.pointer(), 4);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Processor {
-    /// 64-bit x86 with AVX-512 and VNNI: Intel since Ice Lake, AMD since Zen 4.
-    #[default]
-    X86Avx512,
-    /// 64-bit x86 with AVX2 and FMA3, without AVX-512.
-    X86Avx2,
-    /// 64-bit Arm with the dot product instructions: ARMv8.2 and later.
-    Arm64,
-    /// 32-bit Arm with NEON.
-    Arm32,
+words! {
+    /// Processor that executes a delegate: which instructions it has decides how a backend packs weights.
+    ///
+    /// ```
+    /// use pte_payload::memory::Processor;
+    ///
+    /// assert_eq!(Processor::ALL.len(), 4);
+    /// assert_eq!(Processor::Arm32.pointer(), 4);
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "kebab-case")]
+    #[non_exhaustive]
+    pub enum Processor {
+        /// 64-bit x86 with AVX-512 and VNNI: Intel since Ice Lake, AMD since Zen 4.
+        #[default]
+        X86Avx512 "x86-avx512",
+        /// 64-bit x86 with AVX2 and FMA3, without AVX-512.
+        X86Avx2 "x86-avx2",
+        /// 64-bit Arm with the dot product instructions: ARMv8.2 and later.
+        Arm64 "arm64",
+        /// 32-bit Arm with NEON.
+        Arm32 "arm32",
+    } Display;
 }
 
 impl Processor {
-    /// All processors.
-    pub const ALL: &'static [Processor] =
-        &[Processor::X86Avx512, Processor::X86Avx2, Processor::Arm64, Processor::Arm32];
-
     /// Size of a pointer in bytes.
     pub const fn pointer(self) -> u64 {
         match self {

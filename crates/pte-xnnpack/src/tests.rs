@@ -146,7 +146,7 @@ fn malformed_bytes_are_an_error_or_reproduced() {
                 let mut changed = bytes.clone();
                 changed[at] = byte;
                 for processor in Processor::ALL {
-                    drop(Xnnpack.memory(&Blob::bytes(changed.clone()), *processor));
+                    drop(Xnnpack.memory(&Blob::bytes(changed.clone()), processor));
                 }
                 if let Ok(draft) = Draft::read(&Blob::bytes(changed.clone())) {
                     assert!(payload(&draft) == changed, "byte {at} = {byte}");

@@ -121,7 +121,7 @@ impl SourceView<'_> {
 /// Returns the title of a message: with its code if it points at a source, where the code says more than the text.
 fn title_of<'t>(level: Level<'t>, title: &'t str, diagnostic: &Diagnostic) -> Title<'t> {
     let title = level.primary_title(escaped(title));
-    if diagnostic.at.is_some() { title.id(diagnostic.code.as_str()) } else { title }
+    if diagnostic.at.is_some() && diagnostic.io.is_none() { title.id(diagnostic.code.as_str()) } else { title }
 }
 
 /// Part of a source line around a span.

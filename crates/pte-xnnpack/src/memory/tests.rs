@@ -81,7 +81,7 @@ fn huge_sizes_saturate() {
     let mut draft = draft;
     draft.nodes[1] = node(Operation::Softmax, vec![DraftField::Value(1), DraftField::Value(2), flags()]);
     for processor in Processor::ALL {
-        let found = memory_of(&draft, *processor);
+        let found = memory_of(&draft, processor);
         assert!(bytes(&found, "workspace") > 1 << 60, "{found:?}");
         assert!(found.total() >= bytes(&found, "workspace"));
     }

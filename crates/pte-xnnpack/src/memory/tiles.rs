@@ -144,7 +144,7 @@ mod tests {
     fn tables_are_complete() {
         for processor in Processor::ALL {
             for (product, _) in PRODUCTS {
-                let tile = of(product, *processor);
+                let tile = of(product, processor);
                 assert!(tile.rows.is_sorted() && !tile.rows.is_empty(), "{product:?}");
             }
         }

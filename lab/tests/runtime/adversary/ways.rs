@@ -326,7 +326,8 @@ const INTS: &[Way] = &[
 
 const DOUBLES: &[Way] = &[
     way("a sum of Doubles", |b, goal, depth| {
-        let exact = |double: f64| (double - 1024.0 + 1024.0 == double || !double.is_finite()).then_some(double - 1024.0);
+        let exact =
+            |double: f64| (double - 1024.0 + 1024.0 == double || !double.is_finite()).then_some(double - 1024.0);
         let (one, by) = (b.produce(&doubles(goal, exact)?, depth), b.double(1024.0));
         Some(double(b, "executorch_prim::add.Scalar", one, by))
     }),
