@@ -43,7 +43,7 @@ pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator
 ///
 /// let program = pte_model::reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
 /// let requirements = pte_check::Requirements::of(&program);
-/// assert!(Release::known().all(|release| requirements.are_met_by(release)));
+/// assert!(Release::known().all(|release| requirements.are_met_by(&release)));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Requirements<'p> {
