@@ -10,7 +10,7 @@ use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 use pte_operators::kinds::Kinds;
 
 /// Number of accesses that a method may have because its calls repeat lists. Each takes 24 bytes with its index. A
-/// small method may have fewer: [`REPEATED_ITEMS`] for each argument, value and item of a list in the file, because a
+/// small method may have fewer: `REPEATED_ITEMS` for each argument, value and item of a list in the file, because a
 /// program may have many of them.
 pub const LEAST_ITEMS: usize = 1 << 20;
 
