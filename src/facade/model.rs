@@ -251,7 +251,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A variable has neither a definition nor a default; more than [`MAX_DOCUMENTS`] documents.
+    /// A variable has neither a definition nor a default; more than 1,000 documents.
     pub fn documents(&self, definitions: &BTreeMap<String, String>) -> Result<Documents, Error> {
         let text = self.source.text();
         let undefined = |errors: Vec<pte_yaml::tree::SyntaxError>| {

@@ -1,4 +1,4 @@
-//! Arithmetic of numbers that are known, as the operators of the runtime itself compute it. [`super::prim`] has the
+//! Arithmetic of numbers that are known, as the operators of the runtime itself compute it. `super::prim` has the
 //! rules for numbers that are not.
 
 /// A number or truth value that is known.
