@@ -42,6 +42,7 @@ mod tests {
 
     impl Transform for Strict {
         fn transform(&mut self, schema: &mut Schema) {
+            distribute(schema);
             transform_subschemas(self, schema);
             if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
                 schema.insert("additionalProperties".to_owned(), false.into());
@@ -49,6 +50,19 @@ mod tests {
             if let Some(Value::String(text)) = schema.get_mut("description") {
                 let paragraph = text.split("\n\n").next().unwrap_or_default();
                 *text = plain(paragraph).replace('\n', " ");
+            }
+        }
+    }
+
+    /// Moves the optional keys of a struct with a flattened enum to each variant, which then knows all keys.
+    fn distribute(schema: &mut Schema) {
+        if !schema.get("anyOf").is_some_and(Value::is_array) {
+            return;
+        }
+        let Some(Value::Object(keys)) = schema.remove("properties") else { return };
+        for variant in schema.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(Value::Object(known)) = variant.get_mut("properties") {
+                known.extend(keys.clone());
             }
         }
     }
