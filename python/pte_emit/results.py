@@ -8,8 +8,8 @@ from ._typed import Result
 
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
     "BoundedDelegate", "BoundedInput", "ConstantCalls", "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory",
-    "DelegatePart", "DelegateSummary", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingPart",
-    "DuplicateData", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "HeaderFacts", "Held", "Inspection",
+    "DelegatePart", "DelegateSummary", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences",
+    "DifferingPart", "DuplicateData", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "HeaderFacts", "Held", "Inspection",
     "InstructionChange", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level", "LoadedMethod", "LoadedProgram", "MemoryPeak",
     "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodFootprint",
     "MethodSummary", "NeededRelease", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference",
@@ -17,6 +17,16 @@ __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "
     "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice",
     "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TruncatedRule", "ValueSummary", "Weight",
     "WeightKind", "WeightList", "WeightLocation"]
+
+
+class Diagnosis(Result):
+    """What a file is that cannot be read."""
+
+    __slots__ = ('found', 'help')
+    found: str
+    """What the file is, such as `a pointer of Git LFS`."""
+    help: str
+    """What to do."""
 
 
 Level = Literal["error", "warning", "note"]
@@ -101,7 +111,7 @@ class TruncatedRule(Result):
 class FileFindings(Result):
     """Findings about a file, or about a document of YAML."""
 
-    __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'document', 'runtime')
+    __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'diagnosis', 'document', 'runtime')
     errors: int
     """Number of errors."""
     file: str
@@ -114,11 +124,13 @@ class FileFindings(Result):
     """Rules with more findings."""
     warnings: int
     """Number of warnings."""
+    diagnosis: Diagnosis | None
+    """What a malformed file is that is something else, or how it was damaged."""
     document: int | None
     """Number of the document in its file, from 1, if the file has several."""
     runtime: str | None
     """Release of ExecuTorch that the file was compared with (`--runtime`)."""
-    _optional = ('document', 'runtime')
+    _optional = ('diagnosis', 'document', 'runtime')
 
 
 class Findings(Result):
@@ -526,13 +538,13 @@ class DelegateSummary(Result):
 
 
 class ValueSummary(Result):
-    """Input or output of a `MethodSummary`."""
+    """Input or output of a `MethodSummary`, or argument of a `CallSummary`."""
 
     __slots__ = ('name', 'type')
     name: str
     """Name, or the index of the value."""
     type: str
-    """Element type and sizes, `<=` before upper bounds; or the value of a literal."""
+    """Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list."""
 
 
 class AllocatorSummary(Result):
@@ -1232,7 +1244,7 @@ class WeightList(Result):
     """Constants and states in the order of methods and values, then named data, then the other data of `.ptd` files."""
 
 Finding._made = {'source': (SourcePosition, MessagePosition)}
-FileFindings._made = {'findings': Finding, 'truncated': TruncatedRule}
+FileFindings._made = {'findings': Finding, 'truncated': TruncatedRule, 'diagnosis': Diagnosis}
 Findings._made = {'files': FileFindings}
 Difference._made = {'data': DataStatistics, 'left': DifferingPart, 'right': DifferingPart}
 Differences._made = {'differences': Difference, 'left': DiffTotals, 'right': DiffTotals}
