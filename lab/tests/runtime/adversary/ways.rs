@@ -60,7 +60,7 @@ fn as_double(int: i64) -> Option<f64> {
     (int.unsigned_abs() < 1 << 53).then_some(int as f64)
 }
 
-/// Appends a loop of so many rounds; `body` gets the counter.
+/// Appends a loop of `rounds` iterations; `body` gets the counter.
 fn repeat(b: &mut Builder, rounds: i64, body: impl FnOnce(&mut Builder, ValueId)) -> ValueId {
     let (counter, zero, one, count, is_end) = (b.int(0), b.int(0), b.int(1), b.int(rounds), b.bool(false));
     let top = b.label();
@@ -71,6 +71,17 @@ fn repeat(b: &mut Builder, rounds: i64, body: impl FnOnce(&mut Builder, ValueId)
     b.call("executorch_prim::ge.Scalar", &[counter, count, is_end]);
     b.jump_false(is_end, top);
     counter
+}
+
+/// Appends two branches that do the same, of which a condition selects one.
+fn branches(b: &mut Builder, condition: ValueId, mut branch: impl FnMut(&mut Builder)) {
+    let (other, end) = (b.label(), b.label());
+    b.jump_false(condition, other);
+    branch(b);
+    b.jump(end);
+    b.land(other);
+    branch(b);
+    b.land(end);
 }
 
 /// A number, a truth value: moved, chosen, kept.
@@ -101,15 +112,11 @@ const MOVES: &[Way] = &[
         Some(to)
     }),
     way("both branches of the caller", |b, goal, depth| {
-        let (condition, to, other, end) = (b.input_bool(), b.other(goal), b.label(), b.label());
-        b.jump_false(condition, other);
-        let from = b.produce(goal, depth);
-        b.move_to(from, to);
-        b.jump(end);
-        b.land(other);
-        let from = b.produce(goal, depth);
-        b.move_to(from, to);
-        b.land(end);
+        let (condition, to) = (b.input_bool(), b.other(goal));
+        branches(b, condition, |b| {
+            let from = b.produce(goal, depth);
+            b.move_to(from, to);
+        });
         Some(to)
     }),
     way("a branch of the caller before", |b, goal, depth| {
@@ -416,14 +423,9 @@ const LISTS: &[Way] = &[
         Some(to)
     }),
     way("a move of a list in a branch of the caller", |b, goal, depth| {
-        let (condition, to, other, end) = (b.input_bool(), b.other(goal), b.label(), b.label());
+        let (condition, to) = (b.input_bool(), b.other(goal));
         let from = b.produce(goal, depth);
-        b.jump_false(condition, other);
-        b.move_to(from, to);
-        b.jump(end);
-        b.land(other);
-        b.move_to(from, to);
-        b.land(end);
+        branches(b, condition, |b| b.move_to(from, to));
         Some(to)
     }),
     way("a move of a list in the execution before", |b, goal, depth| {
@@ -481,6 +483,31 @@ fn copy_to(b: &mut Builder, from: ValueId, to: ValueId) {
     b.call("aten::copy_", &[to, from, never, to]);
 }
 
+/// Appends a copy of what a goal needs to a tensor.
+fn write(b: &mut Builder, goal: &Goal, depth: usize, to: ValueId) {
+    let from = b.produce(goal, depth);
+    copy_to(b, from, to);
+}
+
+/// Appends a view of a tensor, of the type of `e`.
+fn viewed(b: &mut Builder, base: ValueId, e: &Elements, sizes: &[i32]) -> ValueId {
+    let (list, view) = (b.sizes(sizes), b.unplaced(e.scalar_type, sizes));
+    b.call("executorch_prim::et_view.default", &[base, list, view]);
+    view
+}
+
+/// Indices from a first one on.
+fn range(first: i128, count: usize) -> Elements {
+    let numbers: Vec<NumericValue> = (first..).take(count).map(NumericValue::Int).collect();
+    Elements { scalar_type: ScalarType::LONG, sizes: vec![count as i32], numbers: [numbers.clone(), numbers] }
+}
+
+/// A mask that selects all elements.
+fn all_true(e: &Elements) -> Elements {
+    let numbers = vec![NumericValue::Bool(true); e.len()];
+    Elements { scalar_type: ScalarType::BOOL, sizes: e.sizes.clone(), numbers: [numbers.clone(), numbers] }
+}
+
 /// Tensors: elements that are moved.
 const TENSORS: &[Way] = &[
     way("state with data", |b, goal, _| Some(b.state(content(goal)?, b.which))),
@@ -512,8 +539,7 @@ const TENSORS: &[Way] = &[
     way("an input tensor that is moved, then overwritten", |b, goal, depth| {
         let (input, to) = (b.input_other(goal), b.other(goal));
         b.move_to(input, to);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, input);
+        write(b, goal, depth, input);
         Some(to)
     }),
     way("a view of a view", |b, goal, depth| {
@@ -521,12 +547,9 @@ const TENSORS: &[Way] = &[
         let (rows, flat) = ([1, e.len() as i32], [e.len() as i32, 1, 1]);
         let base = b.other(&Goal::Content(e.reshaped(&rows)));
         harmless(b, &e.reshaped(&rows), base);
-        let (sizes, view) = (b.sizes(&flat), b.unplaced(e.scalar_type, &flat));
-        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
-        let (sizes, second) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
-        b.call("executorch_prim::et_view.default", &[view, sizes, second]);
-        let from = b.produce(&Goal::Content(e.reshaped(&flat)), depth);
-        copy_to(b, from, view);
+        let view = viewed(b, base, e, &flat);
+        let second = viewed(b, view, e, &e.sizes);
+        write(b, &Goal::Content(e.reshaped(&flat)), depth, view);
         Some(second)
     }),
     way("a view that is moved", |b, goal, depth| {
@@ -537,8 +560,7 @@ const TENSORS: &[Way] = &[
         let (sizes, view, to) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes), b.other(goal));
         b.call("executorch_prim::et_view.default", &[base, sizes, view]);
         b.move_to(view, to);
-        let from = b.produce(&Goal::Content(e.reshaped(&rows)), depth);
-        copy_to(b, from, base);
+        write(b, &Goal::Content(e.reshaped(&rows)), depth, base);
         Some(to)
     }),
     way("a view of a moved tensor", |b, goal, depth| {
@@ -546,10 +568,8 @@ const TENSORS: &[Way] = &[
         let (base, moved) = (b.other(goal), b.other(goal));
         harmless(b, e, base);
         b.move_to(base, moved);
-        let (sizes, view) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
-        b.call("executorch_prim::et_view.default", &[moved, sizes, view]);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, base);
+        let view = viewed(b, moved, e, &e.sizes);
+        write(b, goal, depth, base);
         Some(view)
     }),
     way("a write through a view, to other memory", |b, goal, depth| {
@@ -558,18 +578,15 @@ const TENSORS: &[Way] = &[
         let base = b.other(&larger);
         let inside = b.tensor_in(base, 0, e.scalar_type, &e.sizes);
         let sizes = [1, e.len() as i32 + 3];
-        let (list, view) = (b.sizes(&sizes), b.unplaced(e.scalar_type, &sizes));
-        b.call("executorch_prim::et_view.default", &[base, list, view]);
-        let from = b.produce(&Goal::Content(among(e, 0, 3)?.reshaped(&sizes)), depth);
-        copy_to(b, from, view);
+        let view = viewed(b, base, e, &sizes);
+        write(b, &Goal::Content(among(e, 0, 3)?.reshaped(&sizes)), depth, view);
         Some(inside)
     }),
     way("a copy over a fill", |b, goal, depth| {
         let e = content(goal)?;
         let to = b.other(goal);
         harmless(b, e, to);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
+        write(b, goal, depth, to);
         Some(to)
     }),
     way("copy.out", |b, goal, depth| {
@@ -624,8 +641,7 @@ const TENSORS: &[Way] = &[
         let (base, to) = (b.other(goal), b.other(goal));
         harmless(b, e, base);
         b.move_to(base, to);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, base);
+        write(b, goal, depth, base);
         Some(to)
     }),
     way("a write through a moved tensor", |b, goal, depth| {
@@ -633,15 +649,13 @@ const TENSORS: &[Way] = &[
         let (base, to) = (b.other(goal), b.other(goal));
         harmless(b, e, base);
         b.move_to(base, to);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
+        write(b, goal, depth, to);
         Some(base)
     }),
     way("a view", |b, goal, depth| {
         let e = content(goal)?;
         let from = b.produce(&Goal::Content(e.reshaped(&[1, e.len() as i32])), depth);
-        let (sizes, view) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
-        b.call("executorch_prim::et_view.default", &[from, sizes, view]);
+        let view = viewed(b, from, e, &e.sizes);
         Some(view)
     }),
     way("a view of what is written again", |b, goal, depth| {
@@ -649,10 +663,8 @@ const TENSORS: &[Way] = &[
         let flat = Goal::Content(e.reshaped(&[e.len() as i32, 1]));
         let base = b.other(&flat);
         harmless(b, &e.reshaped(&[e.len() as i32, 1]), base);
-        let (sizes, view) = (b.sizes(&e.sizes), b.unplaced(e.scalar_type, &e.sizes));
-        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
-        let from = b.produce(&flat, depth);
-        copy_to(b, from, base);
+        let view = viewed(b, base, e, &e.sizes);
+        write(b, &flat, depth, base);
         Some(view)
     }),
     way("a write through a view", |b, goal, depth| {
@@ -660,10 +672,8 @@ const TENSORS: &[Way] = &[
         let flat = Goal::Content(e.reshaped(&[e.len() as i32, 1]));
         let base = b.other(goal);
         harmless(b, e, base);
-        let (sizes, view) = (b.sizes(&[e.len() as i32, 1]), b.unplaced(e.scalar_type, &[e.len() as i32, 1]));
-        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
-        let from = b.produce(&flat, depth);
-        copy_to(b, from, view);
+        let view = viewed(b, base, e, &[e.len() as i32, 1]);
+        write(b, &flat, depth, view);
         Some(base)
     }),
     way("a copied view", |b, goal, depth| {
@@ -784,8 +794,7 @@ const TENSORS: &[Way] = &[
     }),
     way("a choice of elements", |b, goal, depth| {
         let e = content(goal)?;
-        let yes = vec![NumericValue::Bool(true); e.len()];
-        let mask = Elements { scalar_type: ScalarType::BOOL, sizes: e.sizes.clone(), numbers: [yes.clone(), yes] };
+        let mask = all_true(e);
         let other = b.constant(&e.map(|_| Some(e.numbers[1].clone()))?);
         let (mask, from) = (b.produce(&Goal::Content(mask), depth), b.produce(goal, depth));
         let out = b.tensor(e.scalar_type, &e.sizes);
@@ -794,8 +803,7 @@ const TENSORS: &[Way] = &[
     way("masked elements", |b, goal, depth| {
         let e = content(goal)?;
         let number = b.element(e, depth)?;
-        let yes = vec![NumericValue::Bool(true); e.len()];
-        let mask = Elements { scalar_type: ScalarType::BOOL, sizes: e.sizes.clone(), numbers: [yes.clone(), yes] };
+        let mask = all_true(e);
         let other = b.constant(&e.map(|_| Some(e.numbers[1].clone()))?);
         let mask = b.produce(&Goal::Content(mask), depth);
         let out = b.tensor(e.scalar_type, &e.sizes);
@@ -805,9 +813,7 @@ const TENSORS: &[Way] = &[
         let e = content(goal)?;
         let n = e.len();
         let from = b.produce(&Goal::Content(among(e, 2, 0)?), depth);
-        let positions: Vec<NumericValue> = (0..n).map(|at| NumericValue::Int(at as i128 + 2)).collect();
-        let sizes = vec![n as i32];
-        let positions = Elements { scalar_type: ScalarType::LONG, sizes, numbers: [positions.clone(), positions] };
+        let positions = range(2, n);
         let (indices, dim) = (b.produce(&Goal::Content(positions), depth), b.int(0));
         let out = b.tensor(e.scalar_type, &[n as i32]);
         let flat = match b.random.below(2) {
@@ -883,8 +889,7 @@ const TENSORS: &[Way] = &[
         let larger = Goal::Content(among(e, 0, 3)?);
         let base = b.other(&larger);
         let view = b.tensor_in(base, 0, e.scalar_type, &e.sizes);
-        let from = b.produce(&larger, depth);
-        copy_to(b, from, base);
+        write(b, &larger, depth, base);
         Some(view)
     }),
     way("a part of other memory", |b, goal, depth| {
@@ -894,8 +899,7 @@ const TENSORS: &[Way] = &[
         let larger = Goal::Content(among(e, 16 / usize::try_from(size).ok()?.max(1), 1)?);
         let base = b.other(&larger);
         let view = b.tensor_in(base, 16, e.scalar_type, &e.sizes);
-        let from = b.produce(&larger, depth);
-        copy_to(b, from, base);
+        write(b, &larger, depth, base);
         Some(view)
     }),
     way("bytes of another type", |b, goal, depth| {
@@ -912,20 +916,12 @@ const TENSORS: &[Way] = &[
         let bytes = Goal::Content(Elements { scalar_type: ScalarType::BYTE, sizes, numbers });
         let base = b.other(&bytes);
         let view = b.tensor_in(base, 0, e.scalar_type, &e.sizes);
-        let from = b.produce(&bytes, depth);
-        copy_to(b, from, base);
+        write(b, &bytes, depth, base);
         Some(view)
     }),
     way("both branches, with tensors", |b, goal, depth| {
-        let (condition, to, other, end) = (b.input_bool(), b.other(goal), b.label(), b.label());
-        b.jump_false(condition, other);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
-        b.jump(end);
-        b.land(other);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
-        b.land(end);
+        let (condition, to) = (b.input_bool(), b.other(goal));
+        branches(b, condition, |b| write(b, goal, depth, to));
         Some(to)
     }),
     way("a copy in a branch with a known condition", |b, goal, depth| {
@@ -934,17 +930,8 @@ const TENSORS: &[Way] = &[
         harmless(b, e, to);
         let condition = b.produce(&Goal::Bool([true; 2]), depth);
         b.jump_false(condition, end);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
+        write(b, goal, depth, to);
         b.land(end);
-        Some(to)
-    }),
-    way("two writers of a tensor", |b, goal, depth| {
-        let e = content(goal)?;
-        let to = b.other(goal);
-        harmless(b, e, to);
-        let from = b.produce(goal, depth);
-        copy_to(b, from, to);
         Some(to)
     }),
     way("a copy in each round", |b, goal, depth| {
@@ -963,8 +950,7 @@ const TENSORS: &[Way] = &[
         let e = content(goal)?;
         let state = b.state(e, 1);
         b.after(|b| {
-            let from = b.produce(goal, depth);
-            copy_to(b, from, state);
+            write(b, goal, depth, state);
         });
         Some(state)
     }),
@@ -973,8 +959,7 @@ const TENSORS: &[Way] = &[
         let state = b.state(e, 1);
         let alias = b.tensor_in(state, 0, e.scalar_type, &e.sizes);
         b.after(|b| {
-            let from = b.produce(goal, depth);
-            copy_to(b, from, alias);
+            write(b, goal, depth, alias);
         });
         Some(state)
     }),
@@ -996,9 +981,7 @@ const TENSORS: &[Way] = &[
     open("elements of a list of indices", |b, goal, depth| {
         let e = content(goal)?;
         let from = b.produce(&Goal::Content(among(e, 2, 0)?), depth);
-        let positions: Vec<NumericValue> = (0..e.len()).map(|at| NumericValue::Int(at as i128 + 2)).collect();
-        let sizes = vec![e.len() as i32];
-        let positions = Elements { scalar_type: ScalarType::LONG, sizes, numbers: [positions.clone(), positions] };
+        let positions = range(2, e.len());
         let indices = b.produce(&Goal::Content(positions), depth);
         let list = b.push(EValue::OptionalTensorList(Some(vec![indices])));
         let out = b.tensor(e.scalar_type, &[e.len() as i32]);
@@ -1009,9 +992,7 @@ const TENSORS: &[Way] = &[
         let e = content(goal)?;
         let flat = e.reshaped(&[e.len() as i32]);
         let other = b.constant(&flat.map(|_| Some(e.numbers[1].clone()))?);
-        let positions: Vec<NumericValue> = (0..e.len()).map(|at| NumericValue::Int(at as i128)).collect();
-        let sizes = vec![e.len() as i32];
-        let positions = Elements { scalar_type: ScalarType::LONG, sizes, numbers: [positions.clone(), positions] };
+        let positions = range(0, e.len());
         let (indices, from) = (b.constant(&positions), b.produce(&Goal::Content(flat), depth));
         let (list, never) = (b.push(EValue::OptionalTensorList(Some(vec![indices]))), b.bool(false));
         let out = b.tensor(e.scalar_type, &[e.len() as i32]);
@@ -1055,8 +1036,7 @@ const TENSORS: &[Way] = &[
         let e = content(goal).filter(|e| e.scalar_type == ScalarType::FLOAT && e.len() > 0)?;
         let (base, n) = (b.other(goal), e.len() as i32);
         harmless(b, e, base);
-        let (sizes, view) = (b.sizes(&[1, n]), b.unplaced(e.scalar_type, &[1, n]));
-        b.call("executorch_prim::et_view.default", &[base, sizes, view]);
+        let view = viewed(b, base, e, &[1, n]);
         let from = b.produce(&Goal::Content(e.reshaped(&[1, n])), depth);
         b.delegate(from, view, &[1, n]);
         Some(base)
@@ -1184,8 +1164,7 @@ const ARITHMETIC: &[Way] = &[
     way("a sum in place of tensors", |b, goal, depth| {
         let e = content(goal)?;
         let (to, one) = (b.other(goal), b.int(1));
-        let from = b.produce(&Goal::Content(ints_of(e, |int| int.checked_sub(1))?), depth);
-        copy_to(b, from, to);
+        write(b, &Goal::Content(ints_of(e, |int| int.checked_sub(1))?), depth, to);
         let ones = b.constant(&ints_of(e, |_| Some(1))?);
         b.call("aten::add.out", &[to, ones, one, to, to]);
         Some(to)
@@ -1194,8 +1173,7 @@ const ARITHMETIC: &[Way] = &[
         let e = content(goal)?;
         let rounds = 2 + b.random.below(6) as i64;
         let (to, between, one) = (b.other(goal), b.other(goal), b.int(1));
-        let from = b.produce(&Goal::Content(ints_of(e, |int| int.checked_sub(rounds))?), depth);
-        copy_to(b, from, to);
+        write(b, &Goal::Content(ints_of(e, |int| int.checked_sub(rounds))?), depth, to);
         let ones = b.constant(&ints_of(e, |_| Some(1))?);
         repeat(b, rounds, |b, _| {
             b.call("aten::add.out", &[to, ones, one, between, between]);
@@ -1289,14 +1267,9 @@ const SHAPES: &[Way] = &[
         Some(to)
     }),
     way("a move of an input in branches of the caller", |b, goal, depth| {
-        let (condition, to, other, end) = (b.input_bool(), b.like(shape(goal, b.which)?), b.label(), b.label());
+        let (condition, to) = (b.input_bool(), b.like(shape(goal, b.which)?));
         let from = b.produce(goal, depth);
-        b.jump_false(condition, other);
-        b.move_to(from, to);
-        b.jump(end);
-        b.land(other);
-        b.move_to(from, to);
-        b.land(end);
+        branches(b, condition, |b| b.move_to(from, to));
         Some(to)
     }),
     way("a move of an input in each round", |b, goal, depth| {
