@@ -77,7 +77,7 @@ pub fn open_binary(path: &Path) -> Result<Model, Error> {
         false => Model::open_binary(path),
     };
     let head = source.head(TEXT_PROBE)?;
-    if !is_binary_name(path) && is_text(&head) {
+    if !is_binary_name(path) && is_text(&head, head.len() as u64 == TEXT_PROBE) {
         let text = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
         let other = other_format(&head);
         let (found, help) = match &other {
@@ -110,7 +110,7 @@ pub fn is_text_file(path: &Path) -> bool {
 /// Returns the first bytes of an existing file with text.
 pub fn text_head(path: &Path) -> Option<String> {
     let head = path.is_file().then(|| Model::open_binary(path).head(TEXT_PROBE).ok())??;
-    is_text(&head).then(|| String::from_utf8_lossy(&head).into_owned())
+    is_text(&head, head.len() as u64 == TEXT_PROBE).then(|| String::from_utf8_lossy(&head).into_owned())
 }
 
 /// Returns the name of an input without its extension.

@@ -25,6 +25,7 @@ use pte_model::data::Origin;
 use pte_model::diagnostics::{Code, is_io};
 use pte_model::error::Error;
 use pte_model::format::container::Container;
+use pte_model::format::foreign::Diagnosis;
 use pte_model::format::{Format, container};
 use pte_model::program::MemoryPlan;
 use pte_model::program::{ExecutionPlan, Program};
@@ -352,7 +353,7 @@ fn inspect_file(
             Err(error) => malformed(error)?,
         }
     }
-    if let Some(diagnosis) = diagnosis(origin).filter(|_| !found.errors.is_empty()) {
+    if let Some(diagnosis) = diagnosis(origin, Diagnosis::of).filter(|_| !found.errors.is_empty()) {
         found.errors.insert(0, diagnosis.to_string());
     }
     Ok(found)

@@ -22,6 +22,7 @@ use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::Code;
 use pte_model::diagnostics::Severity;
 use pte_model::error::Error;
+use pte_model::format::foreign::Diagnosis;
 use pte_model::format::{Format, container};
 use pte_model::program::Program;
 use pte_model::program::element::Part;
@@ -598,15 +599,11 @@ impl Model {
 
     /// Returns the files like [`Model::files`]; an error for a file of something else.
     pub(crate) fn known_files(&self) -> Result<Vec<ModelFile>, Error> {
-        if let SourceContent::Binary(origin) = &self.source.content {
-            let unreadable = |error: io::Error| self.source.unreadable(&error);
-            let (head, len) = (origin.head(container::HEAD).map_err(unreadable)?, origin.len().map_err(unreadable)?);
-            let format = Format::identify_damaged(&head, len);
-            if let (None, 1.., Some(other)) = (format, len, source::diagnosis(origin)) {
-                return Err(source::is_other(&self.label(), "a .pte, .ptd or .bpte file", other));
-            }
+        let other = self.origin().and_then(|origin| source::diagnosis(origin, Diagnosis::of_unknown));
+        match other {
+            Some(other) => Err(source::is_other(&self.label(), "a .pte, .ptd or .bpte file", other)),
+            None => self.files(),
         }
-        self.files()
     }
 
     /// Returns the files of the assembly with their names and formats, the program first.

@@ -50,9 +50,9 @@ impl Default for SourceContent {
     }
 }
 
-/// Returns what a binary file is that cannot be read; `None` if nothing is known about it.
-pub(crate) fn diagnosis(origin: &Origin) -> Option<Diagnosis> {
-    Diagnosis::of(&origin.head(foreign::PROBE).ok()?, origin.len().ok()?)
+/// Returns what a binary file is, as `recognise` does from its first bytes and its size.
+pub(crate) fn diagnosis(origin: &Origin, recognise: fn(&[u8], u64) -> Option<Diagnosis>) -> Option<Diagnosis> {
+    recognise(&origin.head(foreign::PROBE).ok()?, origin.len().ok()?)
 }
 
 /// What [`Source::open`] reads.
@@ -151,17 +151,13 @@ impl Source {
     /// Creates the error that the source cannot be read. If it is a file of something else, or a damaged one, the error
     /// says so.
     pub fn unreadable(&self, error: &io::Error) -> Error {
-        let diagnosis = match &self.content {
-            SourceContent::Binary(origin) => diagnosis(origin),
-            SourceContent::Text(_) => None,
-        };
-        match diagnosis {
-            Some(diagnosis) => {
-                let message = Code::of_io(error).whole(error.to_string()).help(diagnosis.to_string());
-                Error::new(Report::new(&self.label(), "", vec![message]))
-            }
-            None => Error::io(&self.label(), "", error),
+        let mut report = Error::io(&self.label(), "", error).report().clone();
+        if let SourceContent::Binary(origin) = &self.content
+            && let Some(diagnosis) = diagnosis(origin, Diagnosis::of)
+        {
+            report.diagnostics.iter_mut().for_each(|message| message.help = Some(diagnosis.to_string()));
         }
+        Error::new(report)
     }
 
     /// Creates an error of these messages.

@@ -351,14 +351,13 @@ fn operands_of_the_caller_are_not_errors() {
     }
 }
 
-/// What no value decides: lists that are moved, delegates that write constants, work without end.
-#[test]
-fn other_defects_that_crash_are_errors() {
-    for (what, expected, text) in [
-        (
-            "a mask that is moved",
-            X_26,
-            "    values:
+/// What no value decides: lists that are moved, delegates that write constants, work without end. Each with the rule,
+/// and the method.
+const OTHER_DEFECTS: &[(&str, RuleId, &str)] = &[
+    (
+        "a mask that is moved",
+        X_26,
+        "    values:
       mask: {bool_list: [false, false, false]}
       all: {bool_list: [true, true, true]}
       x: {tensor: float32, sizes: [1]}
@@ -367,11 +366,11 @@ fn other_defects_that_crash_are_errors() {
     instructions:
       - {move: {from: all, to: mask}}
       - {kernel: aten::relu.out, args: [x], out: e}",
-        ),
-        (
-            "a delegate that writes a constant",
-            X_7,
-            "    values:
+    ),
+    (
+        "a delegate that writes a constant",
+        X_7,
+        "    values:
       i: {tensor: float32, sizes: [2, 3]}
       e: {tensor: float32, sizes: [2, 3], data: {fill: 1}}
     delegates:
@@ -386,32 +385,32 @@ fn other_defects_that_crash_are_errors() {
     outputs: [e]
     instructions:
       - {delegate: d, args: [i, e]}",
-        ),
-        (
-            "a window of 2^24 for each of 262,145 results",
-            O_14,
-            "    values:
+    ),
+    (
+        "a window of 2^24 for each of 262,145 results",
+        O_14,
+        "    values:
       x: {tensor: float32, sizes: [1, 1, 1, 262144]}
       e: {tensor: float32, sizes: [1, 1, 1, 262145]}
     inputs: [x]
     outputs: [e]
     instructions:
       - {kernel: aten::avg_pool2d.out, args: [x, [1, 16777216], [1, 1], [0, 8388608], false, true, null, e, e]}",
-        ),
-        (
-            "tensors without elements in 2^62 rows",
-            O_14,
-            "    values:
+    ),
+    (
+        "tensors without elements in 2^62 rows",
+        O_14,
+        "    values:
       x: {tensor: float32, sizes: [2147483647, 2147483647, 0]}
     inputs: [x]
     outputs: [e]
     instructions:
       - {kernel: aten::cat.out, args: [[x, x], 2], out: e}",
-        ),
-        (
-            "a loop of literals that does not end",
-            X_10,
-            "    values:
+    ),
+    (
+        "a loop of literals that does not end",
+        X_10,
+        "    values:
       k: {int: 0}
       c: {bool: false}
       x: {tensor: float32, sizes: [2]}
@@ -423,11 +422,11 @@ fn other_defects_that_crash_are_errors() {
       - {kernel: executorch_prim::mul.Scalar, args: [k, 1, k]}
       - {kernel: executorch_prim::ge.Scalar, args: [k, 5, c]}
       - {jump_false: {cond: c, to: top}}",
-        ),
-        (
-            "a dynamic tensor that is moved",
-            O_14,
-            "    values:
+    ),
+    (
+        "a dynamic tensor that is moved",
+        O_14,
+        "    values:
       x: {tensor: int8, sizes: [], dynamism: dynamic_bound}
       b: {tensor: int8, sizes: [], dynamism: dynamic_bound}
       e: {tensor: int8, sizes: []}
@@ -436,11 +435,11 @@ fn other_defects_that_crash_are_errors() {
     instructions:
       - {move: {from: x, to: b}}
       - {kernel: aten::bmm.out, args: [b, b, e, e]}",
-        ),
-        (
-            "a delegate that replaces numbers, and may write NaN",
-            X_30,
-            "    values:
+    ),
+    (
+        "a delegate that replaces numbers, and may write NaN",
+        X_30,
+        "    values:
       i: {tensor: float32, data: [.nan, 1]}
       f: {tensor: float32, sizes: [2], mutable: true, data: [0, 1]}
       e: {tensor: float64, sizes: [1]}
@@ -457,20 +456,24 @@ fn other_defects_that_crash_are_errors() {
     instructions:
       - {delegate: d, args: [i, f]}
       - {kernel: quantized_decomposed::choose_qparams.Tensor_out, args: [f, 0, 255, 0.00001, 0], out: [e, z]}",
-        ),
-        (
-            "NaN in state",
-            O_14,
-            "    values:
+    ),
+    (
+        "NaN in state",
+        O_14,
+        "    values:
       f: {tensor: float32, sizes: [2], mutable: true, data: [.nan, 1]}
       e: {tensor: float64, sizes: [1]}
       z: {tensor: int64, sizes: [1]}
     outputs: [e, z]
     instructions:
       - {kernel: quantized_decomposed::choose_qparams.Tensor_out, args: [f, 0, 255, 0.00001, 0], out: [e, z]}",
-        ),
-    ] {
-        assert_eq!(errors_in(text), [expected], "{what}");
+    ),
+];
+
+#[test]
+fn other_defects_that_crash_are_errors() {
+    for (what, expected, text) in OTHER_DEFECTS {
+        assert_eq!(errors_in(text), [*expected], "{what}");
     }
 }
 

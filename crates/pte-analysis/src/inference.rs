@@ -116,7 +116,7 @@ impl Inference {
         let assume = |(value, known)| (value, std::mem::replace(&mut self.known[value], known));
         let former: Vec<(usize, Knowledge)> = assumed.into_iter().map(assume).collect();
         let result = function(self);
-        // In reverse, if a value is there twice.
+        // The last replaced one first: a value may be assumed twice.
         former.into_iter().rev().for_each(|(value, known)| self.known[value] = known);
         result
     }

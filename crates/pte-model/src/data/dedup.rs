@@ -57,15 +57,13 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
 /// Returns the size in bytes of all different ranges of files and of memory that blobs have, and that of the bytes
 /// that they cover: less if ranges overlap.
 pub fn overlap<'b>(blobs: impl Iterator<Item = &'b Blob>) -> (u64, u64) {
-    let range = |blob: &'b Blob| match &blob.source {
-        BlobSource::File { path, offset } => Some((Some(&**path), *offset, offset.saturating_add(blob.len))),
-        BlobSource::Bytes(bytes) => Some(bytes.as_ptr() as u64).map(|at| (None, at, at.saturating_add(blob.len))),
-        BlobSource::Repeat(_)
-        | BlobSource::Iota { .. }
-        | BlobSource::Random { .. }
-        | BlobSource::Converted { .. }
-        | BlobSource::Reordered { .. }
-        | BlobSource::Joined(_) => None,
+    let range = |blob: &'b Blob| {
+        let (path, start) = match Bytes::of(blob)? {
+            Bytes::File(path, offset) => (Some(path), offset),
+            Bytes::Memory(address) => (None, address as u64),
+            Bytes::Repeat(_) => return None,
+        };
+        Some((path, start, start.saturating_add(blob.len)))
     };
     let ranges: BTreeSet<(Option<&Path>, u64, u64)> = blobs.filter_map(range).collect();
     let (mut total, mut covered, mut last) = (0u64, 0u64, (None, 0));
@@ -89,12 +87,10 @@ enum Bytes<'b> {
     Repeat(&'b [u8]),
 }
 
-/// Deduplicates blobs with equal samples: those with the same source are equal, the others are hashed.
-fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
-    let mut ranges: HashMap<Bytes<'_>, usize> = HashMap::new();
-    let mut different = Vec::with_capacity(alike.len());
-    for &index in alike {
-        let range = match &blobs[index].source {
+impl<'b> Bytes<'b> {
+    /// Returns the source of a blob; `None` if its bytes are computed.
+    fn of(blob: &'b Blob) -> Option<Bytes<'b>> {
+        match &blob.source {
             BlobSource::File { path, offset } => Some(Bytes::File(path, *offset)),
             BlobSource::Bytes(bytes) => Some(Bytes::Memory(bytes.as_ptr())),
             BlobSource::Repeat(pattern) => Some(Bytes::Repeat(pattern)),
@@ -103,7 +99,16 @@ fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (us
             | BlobSource::Converted { .. }
             | BlobSource::Reordered { .. }
             | BlobSource::Joined(_) => None,
-        };
+        }
+    }
+}
+
+/// Deduplicates blobs with equal samples: those with the same source are equal, the others are hashed.
+fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
+    let mut ranges: HashMap<Bytes<'_>, usize> = HashMap::new();
+    let mut different = Vec::with_capacity(alike.len());
+    for &index in alike {
+        let range = Bytes::of(&blobs[index]);
         let first = range.map_or(index, |range| *ranges.entry(range).or_insert(index));
         same[index] = BlobId(first as u32);
         if first == index {

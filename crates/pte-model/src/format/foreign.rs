@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::container::{HEAD, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
-use super::{Format, container};
+use super::Format;
+use super::container::{SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
 
 /// Number of leading bytes that [`Diagnosis::of`] looks at.
 pub const PROBE: u64 = 1 << 16;
@@ -21,7 +21,11 @@ pub const PROBE: u64 = 1 << 16;
 ///     Diagnosis::of(pointer, 66).unwrap().to_string(),
 ///     "this is a pointer of Git LFS: run `git lfs pull`, which downloads the file itself"
 /// );
-/// assert_eq!(Diagnosis::of(pte_model::LINEAR_PTE, pte_model::LINEAR_PTE.len() as u64), None);
+/// let len = pte_model::LINEAR_PTE.len() as u64;
+/// assert_eq!(Diagnosis::of(pte_model::LINEAR_PTE, len), None);
+/// // A program that is cut is one that is known.
+/// assert!(Diagnosis::of(&pte_model::LINEAR_PTE[..200], 200).is_some());
+/// assert_eq!(Diagnosis::of_unknown(&pte_model::LINEAR_PTE[..200], 200), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -94,51 +98,56 @@ pub fn other_format(head: &[u8]) -> Option<Diagnosis> {
         Onnx => matches!(head, [0x08, 1..=30, 0x12, _, name, ..] if name.is_ascii_alphabetic()),
     };
     let (_, found, help) = FORMATS.iter().find(|(magic, ..)| is(magic))?;
-    Some(Diagnosis { found: (*found).to_owned(), help })
+    Some(Diagnosis::new(*found, help))
 }
 
 impl Diagnosis {
     /// Returns what a binary file of `len` bytes is that cannot be read, by its first bytes, up to [`PROBE`] of them;
     /// `None` if it looks like what it should be.
     pub fn of(head: &[u8], len: u64) -> Option<Diagnosis> {
-        let new = |found: &str, help| Some(Diagnosis { found: found.to_owned(), help });
-        let format = Format::identify_damaged(head, len);
-        if len == 0 {
-            return new("an empty file", "write or download it again");
+        match Format::identify_damaged(head, len) {
+            _ if len == 0 => Some(Diagnosis::new("an empty file", "write or download it again")),
+            None => Diagnosis::of_unknown(head, len),
+            Some(_) if has_converted_lines(head) => Some(Diagnosis::new(
+                "a file in which every line feed follows a carriage return, as after a conversion of line ends",
+                "copy the original in binary mode; in Git, write `*.pte binary` to .gitattributes",
+            )),
+            Some(format) => {
+                let missing = stated_size(format, head)?.checked_sub(len).filter(|missing| *missing > 0)?;
+                let found = format!("a file that is cut: {missing} bytes are missing, by its header");
+                Some(Diagnosis::new(found, "copy or download it again"))
+            }
         }
-        if format.is_none() {
-            return other_format(head).or_else(|| match is_text(head) {
-                true => new("text", "YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`"),
-                false => None,
-            });
+    }
+
+    /// Returns what a file of `len` bytes is that has no format of ExecuTorch; `None` if it has one, if it is empty, or
+    /// if nothing is known about it.
+    pub fn of_unknown(head: &[u8], len: u64) -> Option<Diagnosis> {
+        if Format::identify_damaged(head, len).is_some() {
+            return None;
         }
-        if has_converted_lines(head) {
-            let found = "a file in which every line feed follows a carriage return, as after a conversion of line ends";
-            return new(found, "copy the original in binary mode; in Git, write `*.pte binary` to .gitattributes");
-        }
-        let missing = stated_size(format?, head)?.checked_sub(len).filter(|missing| *missing > 0)?;
-        let found = format!("a file that is cut: {missing} bytes are missing, by its header");
-        new(&found, "copy or download it again")
+        let text = || Diagnosis::new("text", "YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`");
+        other_format(head).or_else(|| is_text(head, (head.len() as u64) < len).then(text))
+    }
+
+    fn new(found: impl Into<String>, help: &'static str) -> Diagnosis {
+        Diagnosis { found: found.into(), help }
     }
 }
 
 /// Returns the size in bytes that the header of a file states.
 fn stated_size(format: Format, head: &[u8]) -> Option<u64> {
     let header = format.container()?.header.filter(|header| header.is_in(head))?;
-    let field = |name| header.get(head, name);
-    let end = field(SEGMENT_BASE_OFFSET)?.checked_add(field(SEGMENT_DATA_SIZE)?)?;
-    let metadata = match format {
-        Format::FlatTensor => field(container::FLATBUFFER_OFFSET)?.checked_add(field(container::FLATBUFFER_SIZE)?)?,
-        Format::Program | Format::BundledProgram | Format::Safetensors => field(PROGRAM_SIZE)?,
-    };
-    Some(end.max(metadata).max(HEAD))
+    let end = header.get(head, SEGMENT_BASE_OFFSET)?.checked_add(header.get(head, SEGMENT_DATA_SIZE)?)?;
+    // A size that is not stated would be the one of the file.
+    Some(format.metadata_len(head, u64::MAX)).filter(|len| *len < u64::MAX).map(|len| len.max(end))
 }
 
-/// Returns `true` for text: UTF-8 without null bytes, possibly cut inside a character.
-pub fn is_text(head: &[u8]) -> bool {
+/// Returns `true` for text: UTF-8 without null bytes, which may be cut inside a character if it is a part of a file.
+pub fn is_text(head: &[u8], is_part: bool) -> bool {
     let utf8 = match str::from_utf8(head) {
         Ok(_) => true,
-        Err(error) => error.error_len().is_none() && head.len() > 3,
+        Err(error) => error.error_len().is_none() && is_part,
     };
     utf8 && !head.is_empty() && !head.contains(&0)
 }
