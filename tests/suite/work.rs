@@ -428,6 +428,21 @@ fn shared_lists_and_payloads_are_printed_once() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
+/// Indices of 1.6 GB that are a part of memory which is filled with a number.
+const PART: &str = "methods:
+  forward:
+    values:
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      s: {tensor: float32, sizes: [4], data: [1, 1, 1, 1]}
+      f: {tensor: int64, sizes: [268435456], memory: {pool: 1, offset: 0}}
+      i: {tensor: int64, sizes: [200000000], mutable: true, memory: {pool: 1, offset: 8}}
+      e: {tensor: float32, sizes: [200000000, 8]}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::full.out, args: [[268435456], 2], out: f}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, s, null, 0, 255, i], out: e}
+";
+
 /// Fixed files: what methods, documents and messages multiply.
 #[test]
 #[cfg(target_os = "linux")]
@@ -437,6 +452,7 @@ fn methods_documents_and_messages_share_their_limits() {
     let mut random = Random::of_item(1, 1);
     let mut failed = exceeding("loops", &program(loops(60, 4, 1_000_000_000)), check);
     failed.extend(exceeding("evaluations", &program(evaluations(20, "aten::add.out", 100, 100_000)), check));
+    failed.extend(exceeding("a part of other memory", &program(PART.to_owned()), check));
     failed.extend(exceeding("moves", &program(moves(&mut random, 1, 1500, 2000, false)), &["optimize m.pte -o o.pte"]));
     let payload = File::Program(payloads(&graph(1000), 1, 500));
     failed.extend(exceeding("payloads", &payload, &["m.pte -o o.pte --for-runtime 0.7"]));

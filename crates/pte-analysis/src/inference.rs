@@ -312,6 +312,14 @@ pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
     Some(TensorMeta { scalar_type: tensor.scalar_type, sizes: sizes.iter().map(dim).collect(), dim_order: order })
 }
 
+/// Returns the declared properties of a tensor that constants determine: its upper bounds are its sizes. `None` like
+/// [`stated`].
+pub fn stated_of_constant(tensor: &Tensor) -> Option<TensorMeta> {
+    let meta = stated(tensor)?;
+    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
+    Some(TensorMeta { sizes, ..meta })
+}
+
 /// Returns the tensors among the results of a call with their values. Tensors that the call does not write are skipped,
 /// unless the program leaves their sizes open.
 pub fn tensors<'r>(

@@ -145,7 +145,7 @@ impl MovedMemory<'_> {
         for Access { value, step, kind, .. } in &self.method.accesses().list {
             let value = *value as usize;
             if !std::mem::replace(&mut is_used[value], true) {
-                has_own[value] = *kind != AccessKind::Alias && kind.may_write();
+                has_own[value] = kind.may_write_bytes();
             }
             let is_written = kind.writes_bytes() || *kind == AccessKind::Unknown;
             let has_memory = is_target[value] && has_own[value] || is_source[value];

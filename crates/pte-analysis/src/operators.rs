@@ -48,6 +48,11 @@ impl AccessKind {
         !matches!(self, AccessKind::Read | AccessKind::RepeatedOut)
     }
 
+    /// Returns `true` if the access may change the bytes of the value: a move or a view does not.
+    pub fn may_write_bytes(self) -> bool {
+        self.may_write() && self != AccessKind::Alias
+    }
+
     /// Returns `true` if the access certainly reads the content.
     pub fn reads(self) -> bool {
         matches!(self, AccessKind::Read | AccessKind::Modify)
@@ -149,6 +154,20 @@ impl ResolvedOperator {
     /// Returns the number of arguments of a call, with the result.
     pub fn arguments(&self) -> usize {
         self.signature.args.len() + usize::from(!self.outs.is_empty() || self.signature.result.is_some())
+    }
+
+    /// Returns the values that are results of a call with these arguments, with the items of lists.
+    pub fn result_values<'a>(
+        &self,
+        args: &'a [ValueId],
+        values: &'a [EValue],
+    ) -> impl Iterator<Item = ValueId> + use<'a> {
+        let places = args.get(self.results(args.len())).unwrap_or_default();
+        let results = places.iter().flat_map(|place| match place.item(values) {
+            Some(list) if !list.as_tensors().is_empty() => list.as_tensors(),
+            _ => std::slice::from_ref(place),
+        });
+        results.copied()
     }
 
     /// Returns the positions of the results among `count` arguments of a call: the outs, or the returned value.

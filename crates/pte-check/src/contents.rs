@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::semantics::method::{ConstantInts, MethodAnalysis};
-use pte_analysis::inference::{Knowledge, literal_argument, stated};
+use super::semantics::method::MethodAnalysis;
+use pte_analysis::inference::{Knowledge, literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::data::{Blob, BlobId, BlobSource, elements, workers};
 use pte_model::format::ScalarType;
@@ -13,7 +14,10 @@ use pte_model::program::{EValue, Tensor, ValueId};
 use pte_operators::Operator;
 use pte_operators::evaluation::{ArgumentData, Unevaluated};
 use pte_operators::inference::numbers::Number;
-use pte_operators::inference::{Argument, Dim, InferenceError, IntMeta, TensorMeta};
+use pte_operators::inference::{Argument, InferenceError, IntMeta, TensorMeta};
+
+/// Elements of a content.
+pub type ConstantInts = Arc<[i64]>;
 
 /// Largest result that is computed, in bytes.
 const MAX_RESULT: usize = 16 << 20;
@@ -107,14 +111,6 @@ pub enum Node {
     },
 }
 
-/// A content that was evaluated.
-pub enum Evaluated {
-    /// The content.
-    Content(Blob),
-    /// Why it is not evaluated: a clause.
-    Refused(String),
-}
-
 /// A call with certain operands, and the contents of its results.
 struct Call {
     step: u32,
@@ -152,8 +148,20 @@ impl Contents {
         })
     }
 
+    /// Returns the index of some bytes of a content. A part of a part is one of the whole.
+    pub fn add_part(&mut self, content: u32, offset: u64, bytes: u64) -> u32 {
+        let (of, first) = match self.nodes[content as usize] {
+            Node::Part { of, offset, .. } => (of, offset),
+            Node::Constant(_) | Node::Result { .. } => (content, 0),
+        };
+        self.add(Node::Part { of, offset: first.saturating_add(offset), bytes })
+    }
+
     /// Evaluates a content.
-    pub fn evaluate(&mut self, method: &MethodAnalysis<'_>, content: u32) -> Evaluated {
+    ///
+    /// # Errors
+    /// Why it is not evaluated: a clause.
+    pub fn evaluate(&mut self, method: &MethodAnalysis<'_>, content: u32) -> Result<Blob, String> {
         // Contents of which others consist come first. They have smaller indices, so that the search ends.
         let mut open = vec![content];
         while let Some(&at) = open.last() {
@@ -210,50 +218,42 @@ impl Contents {
 
     /// Reads an evaluated content; eight bytes of one that repeats a byte, and a repeated element once.
     fn bytes(&self, method: &MethodAnalysis<'_>, content: u32) -> Option<Vec<u8>> {
-        let Evaluated::Content(blob) = self.get(method, content) else { return None };
+        let blob = self.get(method, content).ok()?;
         match blob.source() {
             BlobSource::Repeat(pattern) if pattern.len() == 1 => Some(pattern.repeat(8)),
             BlobSource::Repeat(pattern) => Some(pattern.to_vec()),
-            _ => {
-                let len = usize::try_from(blob.len()).unwrap_or(usize::MAX);
-                workers::lock(&method.constant_bytes).spend(len)?;
-                blob.to_vec().ok()
-            }
+            _ => method.read(&blob),
         }
     }
 
     /// Returns a content whose call is not evaluated yet, of those that a content consists of.
-    fn missing(&self, mut content: u32) -> Option<u32> {
-        while let Node::Part { of, .. } = self.nodes[content as usize] {
-            content = of;
-        }
+    fn missing(&self, content: u32) -> Option<u32> {
         match self.nodes[content as usize] {
-            Node::Result { call, .. } if self.calls[call as usize].results.is_none() => Some(content),
-            Node::Result { .. } | Node::Constant(_) | Node::Part { .. } => None,
+            Node::Part { of, .. } => self.missing(of),
+            Node::Result { call, .. } => self.calls[call as usize].results.is_none().then_some(content),
+            Node::Constant(_) => None,
         }
     }
 
     /// Returns a content whose call is evaluated.
-    fn get(&self, method: &MethodAnalysis<'_>, content: u32) -> Evaluated {
-        let refused = |text: &str| Evaluated::Refused(text.to_owned());
+    fn get(&self, method: &MethodAnalysis<'_>, content: u32) -> Result<Blob, String> {
         match self.nodes[content as usize] {
-            Node::Constant(data) => Evaluated::Content(method.program.blob(data).clone()),
+            Node::Constant(data) => Ok(method.program.blob(data).clone()),
             Node::Result { call, value } => match &self.calls[call as usize].results {
                 Some(Ok(results)) => {
-                    let found = results.get(&value).cloned();
-                    found.map_or_else(|| refused("the call has no such result"), Evaluated::Content)
+                    results.get(&value).cloned().ok_or_else(|| "the call has no such result".to_owned())
                 }
-                Some(Err(reason)) => refused(reason),
-                None => refused("it is not evaluated"),
+                Some(Err(reason)) => Err(reason.clone()),
+                None => Err("it is not evaluated".to_owned()),
             },
-            Node::Part { of, offset, bytes } => match self.get(method, of) {
-                Evaluated::Content(blob) if blob.len() == bytes => Evaluated::Content(blob),
-                Evaluated::Content(blob) => match usize::try_from(bytes).map(|bytes| blob.read_at(offset, bytes)) {
-                    Ok(Ok(head)) if bytes <= MAX_RESULT as u64 => Evaluated::Content(Blob::bytes(head)),
-                    Ok(_) | Err(_) => refused("it cannot be read"),
-                },
-                refused => refused,
-            },
+            Node::Part { of, offset, bytes } => {
+                let blob = self.get(method, of)?;
+                if (offset, bytes) == (0, blob.len()) {
+                    return Ok(blob);
+                }
+                let part = (bytes <= MAX_RESULT as u64).then(|| blob.part(offset, bytes).ok()?);
+                part.flatten().ok_or_else(|| "it cannot be read".to_owned())
+            }
         }
     }
 
@@ -269,8 +269,8 @@ impl Contents {
         let of_call = CallContents { contents: self, method, known, args, operands };
         let unknown = || refused("an argument is not known");
         let arguments = of_call.arguments().ok_or_else(unknown)?;
-        let results = of_call.results();
-        let meta = |result: &ValueId| fixed(result.item(method.values())?.as_tensor()?);
+        let results: Vec<ValueId> = known.result_values(args, method.values()).collect();
+        let meta = |result: &ValueId| stated_of_constant(result.item(method.values())?.as_tensor()?);
         let outs: Vec<TensorMeta> = results.iter().map(meta).collect::<Option<_>>().ok_or_else(unknown)?;
         // An evaluation reads no larger content in memory.
         let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
@@ -344,16 +344,6 @@ struct CallContents<'c, 'p> {
 }
 
 impl<'p> CallContents<'_, 'p> {
-    /// Returns the values that are results, with the items of lists.
-    fn results(&self) -> Vec<ValueId> {
-        let places = self.args.get(self.known.results(self.args.len())).unwrap_or_default();
-        let results = places.iter().flat_map(|place| match place.item(self.method.values()) {
-            Some(list) if !list.as_tensors().is_empty() => list.as_tensors(),
-            _ => std::slice::from_ref(place),
-        });
-        results.copied().collect()
-    }
-
     /// Returns the arguments before the outs; `None` if one is not known.
     fn arguments(&self) -> Option<Arguments<'p>> {
         let ins = self.args.iter().take(self.known.signature.ins().count()).enumerate();
@@ -361,7 +351,7 @@ impl<'p> CallContents<'_, 'p> {
         let unread = |arg: &ValueId| {
             let tensor = self.method.values()[self.method.value(*arg)?].as_tensor()?;
             let blob = Blob::new(tensor.nbytes()?, BlobSource::Repeat([0].into()));
-            Some((Argument::Tensor(Cow::Owned(fixed(tensor)?)), vec![Some(blob)]))
+            Some((Argument::Tensor(Cow::Owned(stated_of_constant(tensor)?)), vec![Some(blob)]))
         };
         ins.map(|(at, arg)| if self.known.needs_no_content(at) { unread(arg) } else { self.argument(*arg) }).collect()
     }
@@ -372,10 +362,7 @@ impl<'p> CallContents<'_, 'p> {
 
     fn tensor(&self, value: usize, tensor: &Tensor) -> Option<(TensorMeta, Blob)> {
         let Item::Content(content) = self.operand(value)? else { return None };
-        match self.contents.get(self.method, content) {
-            Evaluated::Content(blob) => Some((fixed(tensor)?, blob)),
-            Evaluated::Refused(_) => None,
-        }
+        Some((stated_of_constant(tensor)?, self.contents.get(self.method, content).ok()?))
     }
 
     fn argument(&self, arg: ValueId) -> Option<(Argument<'p>, Vec<Option<Blob>>)> {
@@ -428,11 +415,4 @@ impl<'p> CallContents<'_, 'p> {
         };
         Some((argument, Vec::new()))
     }
-}
-
-/// Returns the properties of a tensor that constants determine: its upper bounds are its sizes.
-fn fixed(tensor: &Tensor) -> Option<TensorMeta> {
-    let meta = stated(tensor)?;
-    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
-    Some(TensorMeta { sizes, ..meta })
 }

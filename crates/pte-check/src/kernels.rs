@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::contents::{Evaluated, Item, Node};
+use super::contents::{ConstantInts, Item, Node};
 use super::finding::{Findings, Locator};
-use super::semantics::method::{ConstantInts, MethodAnalysis};
+use super::semantics::method::MethodAnalysis;
 use super::semantics::values::Values;
 use crate::RuleId::*;
 use pte_analysis::operators::ResolvedOperator;
@@ -166,7 +166,7 @@ fn check_repetitions(
         return;
     };
     // A tensor that is filled with a number has it once.
-    let elements = tensor.sizes.iter().flatten().map(|size| i128::from(*size)).product::<i128>();
+    let elements = i128::from(count(sizes(tensor)));
     let sums = call.ints(value, findings, locate).into_iter().map(|ints| {
         let sum: i128 = ints.iter().map(|int| i128::from(*int)).sum();
         if ints.len() == 1 { sum.saturating_mul(elements) } else { sum }
@@ -277,8 +277,8 @@ impl<'p> KernelCall<'_, 'p> {
         for item in &possible.known {
             let Item::Content(content) = *item else { continue };
             match all.evaluate(self.method, content) {
-                Evaluated::Content(_) => contents.push(content),
-                Evaluated::Refused(reason) => self.report_open(value, &reason, findings, locate),
+                Ok(_) => contents.push(content),
+                Err(reason) => self.report_open(value, &reason, findings, locate),
             }
         }
         if let Some(open) = possible.open {

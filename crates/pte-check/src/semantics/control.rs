@@ -143,10 +143,9 @@ impl<'m, 'p> Conditions<'m, 'p> {
         let data = self.method.constant(tensor).filter(|_| tensor.scalar_type == ScalarType::BOOL)?;
         let count = usize::try_from(tensor.nbytes()?).ok()?;
         // Many values may share a constant.
-        *self
-            .constants
-            .entry((data, count))
-            .or_insert_with(|| Some(self.method.read_constant(data)?.get(..count)?.iter().all(|byte| *byte != 0)))
+        *self.constants.entry((data, count)).or_insert_with(|| {
+            Some(self.method.read(self.method.program.blob(data))?.get(..count)?.iter().all(|byte| *byte != 0))
+        })
     }
 
     /// Returns `true` if nothing writes a value, or if it is the condition of a backward jump and only comparisons with

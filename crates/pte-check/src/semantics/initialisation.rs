@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use super::writers::RangeIndex;
 use crate::RuleId::{self, *};
 use pte_analysis::access::Access;
 use pte_analysis::method::Method;
@@ -22,12 +23,12 @@ use pte_model::program::{ExecutionPlan, Program};
 use pte_operators::OperatorSet;
 use pte_operators::kinds::Kinds;
 
-/// Pools and offsets of the tensors that a method of the program writes, sorted. State may be there. They are computed
+/// Pools and offsets of the tensors that a method of the program writes. State may be there. They are computed
 /// on first use, without what else is known about the methods.
 pub struct StateStarts<'p> {
     program: &'p Program,
     set: &'p OperatorSet,
-    starts: OnceLock<Vec<(u32, u64)>>,
+    starts: OnceLock<BTreeSet<(u32, u64)>>,
 }
 
 impl<'p> StateStarts<'p> {
@@ -39,16 +40,14 @@ impl<'p> StateStarts<'p> {
         let starts = self.starts.get_or_init(|| {
             let of = |plan: &'p ExecutionPlan| {
                 let method = Method::with_operators(plan, MethodOperators::new(plan, self.set));
-                // A move or a view writes no bytes.
-                let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
-                let written = method.accesses().list.iter().filter(is_write).map(|access| access.value as usize);
+                let written = method.accesses().list.iter().filter(|access| access.kind.may_write_bytes());
+                let written = written.map(|access| access.value as usize);
                 let ranges = written.filter_map(|value| PoolRange::of(method.values().get(value)?));
                 ranges.map(|range| (range.pool, range.start)).collect::<BTreeSet<_>>()
             };
-            let starts: BTreeSet<(u32, u64)> = self.program.plans().iter().flat_map(of).collect();
-            starts.into_iter().collect()
+            self.program.plans().iter().flat_map(of).collect()
         });
-        starts.binary_search(&(range.pool, range.start)).is_ok()
+        starts.contains(&(range.pool, range.start))
     }
 }
 
@@ -225,20 +224,20 @@ fn report_unwritten(method: &MethodAnalysis<'_>, output: &Access, findings: &mut
 /// Index of the planned memory of a method's tensors.
 struct OverlapIndex {
     /// Memory of tensors that are certainly written.
-    written: RangeIndex,
+    written: RangeIndex<()>,
     /// Memory of all tensors that may have content of their own: written ones, inputs, and those with data.
-    sources: RangeIndex,
+    sources: RangeIndex<()>,
 }
 
 impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
-        let range = |access: &Access| method.ranges[access.value as usize];
+        let range_of = |value: usize| method.ranges[value].map(|range| (range, ()));
+        let range = |access: &Access| range_of(access.value as usize);
         let written = method.accesses().list.iter().filter(|access| access.kind.writes_bytes());
-        let is_write = |access: &&Access| access.kind.may_write() && access.kind != AccessKind::Alias;
-        let sources = method.accesses().list.iter().filter(is_write).filter_map(range);
+        let sources = method.accesses().list.iter().filter(|access| access.kind.may_write_bytes()).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
-        let initial = initial.filter_map(|value| method.ranges[value]);
+        let initial = initial.filter_map(range_of);
         OverlapIndex {
             written: RangeIndex::new(written.filter_map(range)),
             sources: RangeIndex::new(sources.chain(initial)),
@@ -249,39 +248,19 @@ impl OverlapIndex {
     /// view.
     fn are_written_over(&self, range: &PoolRange) -> bool {
         let RangeIndex { ranges, ends } = &self.written;
-        let first = ranges.partition_point(|other| (other.pool, other.start) < (range.pool, range.start));
-        let before = first.checked_sub(1).filter(|before| ranges[*before].pool == range.pool);
-        let mut inside = ranges[first..].iter().take_while(|other| other.pool == range.pool && other.start < range.end);
+        let first = ranges.partition_point(|(other, ())| (other.pool, other.start) < (range.pool, range.start));
+        let before = first.checked_sub(1).filter(|before| ranges[*before].0.pool == range.pool);
+        let inside = ranges[first..].iter().map(|(other, ())| other);
+        let mut inside = inside.take_while(|other| other.pool == range.pool && other.start < range.end);
         before.is_some_and(|before| ends[before] > range.start) || inside.any(|other| other != range)
     }
 
     /// Returns `true` if `range` is inside a tensor with content, so that it may be a view of it.
     fn may_view(&self, range: &PoolRange) -> bool {
         let RangeIndex { ranges, ends } = &self.sources;
-        let after = ranges.partition_point(|other| (other.pool, other.start) <= (range.pool, range.start));
-        let last = after.checked_sub(1).filter(|last| ranges[*last].pool == range.pool);
+        let after = ranges.partition_point(|(other, ())| (other.pool, other.start) <= (range.pool, range.start));
+        let last = after.checked_sub(1).filter(|last| ranges[*last].0.pool == range.pool);
         last.is_some_and(|last| ends[last] >= range.end)
-    }
-}
-
-/// Ranges, sorted and distinct.
-struct RangeIndex {
-    ranges: Vec<PoolRange>,
-    /// By range: the greatest end of the ranges of its pool up to it.
-    ends: Vec<u64>,
-}
-
-impl RangeIndex {
-    fn new(ranges: impl Iterator<Item = PoolRange>) -> RangeIndex {
-        let mut ranges: Vec<PoolRange> = ranges.collect();
-        ranges.sort_unstable();
-        ranges.dedup();
-        let mut ends: Vec<u64> = Vec::with_capacity(ranges.len());
-        for (index, range) in ranges.iter().enumerate() {
-            let before = index.checked_sub(1).filter(|before| ranges[*before].pool == range.pool);
-            ends.push(before.map_or(range.end, |before| ends[before].max(range.end)));
-        }
-        RangeIndex { ranges, ends }
     }
 }
 

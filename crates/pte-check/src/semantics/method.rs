@@ -3,7 +3,7 @@
 //! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use super::super::finding::{Findings, Locator};
 use super::limits::{self, Budget, Limit, Work};
@@ -14,7 +14,7 @@ use pte_analysis::aliases::AliasKind;
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::method::Method;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
-use pte_model::data::{BlobId, workers};
+use pte_model::data::{Blob, BlobId, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -25,9 +25,6 @@ use pte_operators::{Base, OperatorSet};
 
 /// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
-
-/// The elements of a constant.
-pub type ConstantInts = Arc<[i64]>;
 
 /// Properties of a tensor; the default for other values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,13 +125,10 @@ impl<'p> MethodAnalysis<'p> {
         (tensor.memory == Memory::None).then_some(data)
     }
 
-    /// Returns the bytes of a constant that [`MethodAnalysis::constant`] returned; `None` if they cannot be read, or if
-    /// constants are too large in total.
-    pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
-        let blob = self.program.blob(data);
-        let len = usize::try_from(blob.len).ok();
-        workers::lock(&self.constant_bytes).spend(len.unwrap_or(usize::MAX))?;
-        blob.read_at(0, len?).ok()
+    /// Reads data; `None` if they cannot be read, or if constants are too large in total.
+    pub fn read(&self, blob: &Blob) -> Option<Vec<u8>> {
+        workers::lock(&self.constant_bytes).spend(usize::try_from(blob.len()).unwrap_or(usize::MAX))?;
+        blob.to_vec().ok()
     }
 
     /// Collects the accesses of a method, whose checks take from `work`. `None` if it has more than 2^32 instructions

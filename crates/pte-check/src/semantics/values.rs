@@ -15,7 +15,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use super::super::contents::{Assumption, Contents, Evaluated, Item, Node};
+use super::super::contents::{Assumption, Contents, Item, Node};
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
@@ -54,14 +54,11 @@ const MAX_READ: usize = 256;
 /// Number of rounds in a row after which a value that is new in each of them is a counter.
 const MAX_ROUNDS: u8 = 3;
 
-/// By step: the possible combinations of numbers that the instruction reads.
-pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
-
 /// What the instructions of a method read.
 #[derive(Default)]
 pub struct Values {
-    /// Numbers that instructions write.
-    pub assumptions: Assumptions,
+    /// By step: the possible combinations of numbers that the instruction reads and others write.
+    pub assumptions: BTreeMap<u32, Vec<Assumption>>,
     /// By step and value: a number that follows from the file, but is not evaluated.
     pub open: BTreeMap<(u32, usize), Open>,
     /// By step and value: contents of tensors that kernels trust.
@@ -94,9 +91,9 @@ struct Machine<'m, 'p> {
     /// By value: slots of tensors that may have the same memory because of moves.
     partners: HashMap<usize, Vec<u32>>,
     /// By view of a tensor that nothing replaces: this tensor, whose slot it has.
-    bases: HashMap<usize, usize>,
+    bases: BTreeMap<usize, usize>,
     /// Steps of jumps back whose condition may be the caller's.
-    caller_loops: RefCell<BTreeSet<u32>>,
+    caller_loops: BTreeSet<u32>,
     /// The execution ended at [`limits::STEPS`].
     is_exceeded: bool,
     /// The last call does not return.
@@ -120,20 +117,19 @@ pub fn values(
     let blocks = blocks::blocks(&edges, method.end());
     let mut work = method.budget(&limits::INTS);
     let mut is_exceeded = false;
-    let cell = RefCell::new(&mut machine);
+    let caller_loops = std::mem::take(&mut machine.caller_loops);
+    let why = if machine.is_exceeded { Why::Steps } else { Why::Several };
     let run = |block: &Block, state: &mut [Possible]| {
         let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
         let known: usize = state.iter().map(|possible| possible.known.len()).sum();
         work.spend(known + state.len() + accesses)?;
-        (block.first..block.end).for_each(|step| cell.borrow_mut().run(step, state));
+        (block.first..block.end).for_each(|step| machine.run(step, state));
         Some(())
     };
-    let caller_loops = machine_loops(&cell);
-    let why = if cell.borrow().is_exceeded { Why::Steps } else { Why::Several };
     let join = |block: usize, one: &Possible, other: &Possible| {
         one.join(other, |is_content| widened(blocks[block].first, is_content, &edges, &caller_loops, why))
     };
-    let entries = blocks::solve(&blocks, &edges, method.end(), initial.clone(), run, join);
+    let entries = blocks::solve(&blocks, &edges, method.end(), initial, run, join);
     for (block, entry) in blocks.iter().zip(entries.iter().flatten()) {
         let Some(mut state) = entry.clone() else { continue };
         for step in block.first..block.end {
@@ -145,11 +141,6 @@ pub fn values(
         method.report(&limits::INTS, findings, locate);
     }
     machine.found
-}
-
-/// Returns the jumps back whose condition may be the caller's, as the execution found them.
-fn machine_loops(machine: &RefCell<&mut Machine<'_, '_>>) -> BTreeSet<u32> {
-    machine.borrow().caller_loops.borrow().clone()
 }
 
 /// Returns what a value is that may be more things than the limit at the start of a block. A counter of a loop whose
@@ -181,8 +172,8 @@ impl<'m, 'p> Machine<'m, 'p> {
             slots,
             overlaps: HashMap::new(),
             partners: HashMap::new(),
-            bases: HashMap::new(),
-            caller_loops: RefCell::default(),
+            bases: BTreeMap::new(),
+            caller_loops: BTreeSet::new(),
             is_exceeded: false,
             has_failed: false,
             found: Values::default(),
@@ -234,8 +225,9 @@ impl<'m, 'p> Machine<'m, 'p> {
         let mut work = method.budget(&limits::ALIASES);
         let mut groups = Groups::new(method.values().len());
         let mut views: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (view, base) in self.find_bases() {
-            views.entry(base).or_default().push(view);
+        self.find_bases();
+        for (view, base) in &self.bases {
+            views.entry(*base).or_default().push(*view);
         }
         let aliases = || method.aliases().iter().filter(|alias| !self.bases.contains_key(&alias.result));
         aliases().for_each(|alias| groups.join(self.base(alias.base), alias.result));
@@ -249,7 +241,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 }
             }
         }
-        let writers = Writers::new(method, &self.bases);
+        let writers = Writers::new(method, |value| self.base(value));
         while let Some(value) = open.pop() {
             let value = self.base(value);
             if !self.is_computed(value) || !self.follow(value) {
@@ -281,8 +273,8 @@ impl<'m, 'p> Machine<'m, 'p> {
         Some(())
     }
 
-    /// Finds views of tensors in memory that nothing replaces, and that have no other base. Returns each with its base.
-    fn find_bases(&mut self) -> Vec<(usize, usize)> {
+    /// Finds views of tensors in memory that nothing replaces, and that have no other base.
+    fn find_bases(&mut self) {
         let mut counts: HashMap<usize, usize> = HashMap::new();
         self.method.aliases().iter().for_each(|alias| *counts.entry(alias.result).or_default() += 1);
         let values = self.method.values();
@@ -294,9 +286,6 @@ impl<'m, 'p> Machine<'m, 'p> {
                 self.bases.insert(alias.result, base);
             }
         }
-        let mut found: Vec<_> = self.bases.iter().map(|(view, base)| (*view, *base)).collect();
-        found.sort_unstable();
-        found
     }
 
     /// Returns the tensor whose memory a view has; any other value itself.
@@ -399,7 +388,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let bytes = self.method.values()[value].as_tensor().and_then(Tensor::nbytes).unwrap_or(0);
         let mut contents = self.found.contents.borrow_mut();
         let part = |item: &Item| match item {
-            Item::Content(of) => Item::Content(contents.add(Node::Part { of: *of, offset, bytes })),
+            Item::Content(of) => Item::Content(contents.add_part(*of, offset, bytes)),
             other => *other,
         };
         let mut known: SmallVec<[Item; 2]> = possible.known.iter().map(part).collect();
@@ -643,7 +632,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
                     let condition = method.value(*cond_value_index).map(|value| self.possible(value, state));
                     if condition.is_some_and(|condition| condition.caller) {
-                        self.caller_loops.borrow_mut().insert(step);
+                        self.caller_loops.insert(step);
                     }
                 }
                 let moved = instruction.instruction.moved();
@@ -706,15 +695,11 @@ impl<'m, 'p> Machine<'m, 'p> {
         };
         let mut found = Possible::none();
         for Combination { assumption, caller, open } in combinations {
-            let possible = match (caller, open) {
-                (true, _) => Possible::caller(),
-                (false, Some((_, open))) => Possible { open: Some(open), ..Possible::none() },
-                (false, None) => {
-                    let mut contents = self.found.contents.borrow_mut();
-                    let call = contents.add_call(step, assumption);
-                    Possible::of(Item::Content(contents.add(Node::Result { call, value })))
-                }
-            };
+            let possible = undecided(caller, open).unwrap_or_else(|| {
+                let mut contents = self.found.contents.borrow_mut();
+                let call = contents.add_call(step, assumption);
+                Possible::of(Item::Content(contents.add(Node::Result { call, value })))
+            });
             found = found.join(&possible, |_| Possible::open(step, Why::Several));
         }
         found
@@ -773,11 +758,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             Err(InferenceError::Unsupported(_) | InferenceError::Invalid(_)) => return None,
             Ok(_) | Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
         }
-        Some(match (is_caller, open) {
-            (true, _) => Possible::caller(),
-            (false, Some((_, open))) => Possible { open: Some(*open), ..Possible::none() },
-            (false, None) => Possible::open(step, Why::Operator),
-        })
+        Some(undecided(is_caller, *open).unwrap_or_else(|| Possible::open(step, Why::Operator)))
     }
 
     /// Returns the first element of a tensor.
@@ -788,11 +769,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         for item in known {
             let Item::Content(content) = item else { continue };
             let evaluated = self.found.contents.borrow_mut().evaluate(self.method, content);
-            let element = match evaluated {
-                Evaluated::Content(blob) => first_element(of.scalar_type, &blob),
-                Evaluated::Refused(_) => None,
-            };
-            let number = match element {
+            let number = match evaluated.ok().and_then(|blob| first_element(of.scalar_type, &blob)) {
                 Some(NumericValue::Int(int)) if of.scalar_type.integers().is_some() => {
                     i64::try_from(int).ok().map(Item::Int)
                 }
@@ -806,6 +783,15 @@ impl<'m, 'p> Machine<'m, 'p> {
             found = found.join(&possible, |_| Possible::open(step, Why::Several));
         }
         found
+    }
+}
+
+/// Returns what a result is whose operands the caller decides, or that are not evaluated; `None` if they are known.
+fn undecided(caller: bool, open: Option<(usize, Open)>) -> Option<Possible> {
+    match (caller, open) {
+        (true, _) => Some(Possible::caller()),
+        (false, Some((_, open))) => Some(Possible { open: Some(open), ..Possible::none() }),
+        (false, None) => None,
     }
 }
 

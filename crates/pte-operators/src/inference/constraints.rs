@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Call;
+use super::shape::element_count;
 use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::{Base, Signature};
 use pte_model::format::{DimOrder, ScalarType};
@@ -712,9 +713,7 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
             }
             // The last tensor is the result, if it is known.
             let last = (0..).map_while(|at| call.argument(at)).filter_map(|argument| match argument {
-                Argument::Tensor(tensor) => {
-                    Some(tensor.sizes.iter().fold(1, |all: i64, dim| all.saturating_mul(dim.size)))
-                }
+                Argument::Tensor(tensor) => Some(element_count(&tensor.sizes)),
                 _ => None,
             });
             let results = last.last()?;

@@ -64,7 +64,8 @@ binary! {
     lt: |a, b| Some(Bool(a < b)), |a, b| Bool(a < b);
 }
 
-fn floored(a: i64, b: i64) -> Option<i64> {
+/// Returns a quotient, rounded down; `None` for a division by zero, and if it overflows.
+pub(crate) fn floored(a: i64, b: i64) -> Option<i64> {
     let quotient = a.checked_div(b)?;
     let is_below = a % b != 0 && (a < 0) != (b < 0);
     Some(if is_below { quotient - 1 } else { quotient })

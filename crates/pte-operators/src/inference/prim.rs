@@ -1,5 +1,6 @@
 //! Arithmetic of sizes at run time. Results that are exact or bounded bound the sizes that they are arguments of.
 
+use super::numbers::floored;
 use super::promotion::{Category, category};
 use super::shape::{Inferred, dim_argument, element_count, is_dynamic, sizes_text};
 use super::{Call, Dim, IntMeta, ResultMeta};
@@ -72,10 +73,7 @@ pub(crate) fn mul(call: &Call<'_>) -> Inferred {
 /// `floordiv`: a quotient, rounded down. A size that divides is positive.
 pub(crate) fn floordiv(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
-        (Exact(a), Exact(b)) => exact(a.checked_rem(b).and_then(|rest| {
-            let quotient = a.checked_div(b)?;
-            Some(if rest != 0 && (rest < 0) != (b < 0) { quotient - 1 } else { quotient })
-        })),
+        (Exact(a), Exact(b)) => exact(floored(a, b)),
         (AtMost(a), Exact(b)) if b > 0 => at_most(a.checked_div(b)),
         (Exact(a) | AtMost(a), AtMost(_)) => at_most(Some(a)),
         (AtMost(_), Exact(_)) | (Unknown, _) | (_, Unknown) => Unknown,

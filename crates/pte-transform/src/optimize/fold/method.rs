@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::io;
 
 use super::order::Order;
-use pte_analysis::inference::{literal_argument, stated};
+use pte_analysis::inference::{literal_argument, stated_of_constant};
 use pte_analysis::method as analysis;
 use pte_analysis::operators::ResolvedOperator;
 use pte_analysis::storage::Storage;
 use pte_model::program::{Device, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
-use pte_operators::inference::{Argument, Dim, TensorMeta};
+use pte_operators::inference::{Argument, TensorMeta};
 
 /// A method in which calls are evaluated.
 pub struct Method<'p> {
@@ -149,19 +149,16 @@ impl<'p> Method<'p> {
         args: &[ValueId],
     ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
         let mut results = Vec::new();
-        for place in args.get(operator.results(args.len())).unwrap_or_default() {
-            let list = place.item(self.analysis.plan.values()).map_or(&[][..], EValue::as_tensors);
-            for result in if list.is_empty() { std::slice::from_ref(place) } else { list } {
-                let tensor = result.item(self.analysis.plan.values()).and_then(EValue::as_tensor);
-                let (Some(value), Some(tensor)) = (result.get(), tensor) else {
-                    return refuse("a result is not a tensor");
-                };
-                if let Some(reason) = self.obstacle(operator, step, value, tensor) {
-                    return refuse(reason);
-                }
-                let Some(meta) = properties(tensor) else { return refuse("a result has no sizes") };
-                results.push((value, meta));
+        for result in operator.result_values(args, self.analysis.plan.values()) {
+            let tensor = result.item(self.analysis.plan.values()).and_then(EValue::as_tensor);
+            let (Some(value), Some(tensor)) = (result.get(), tensor) else {
+                return refuse("a result is not a tensor");
+            };
+            if let Some(reason) = self.obstacle(operator, step, value, tensor) {
+                return refuse(reason);
             }
+            let Some(meta) = stated_of_constant(tensor) else { return refuse("a result has no sizes") };
+            results.push((value, meta));
         }
         if results.is_empty() { refuse("it has no results") } else { Ok(results) }
     }
@@ -180,7 +177,7 @@ impl<'p> Method<'p> {
                 let bytes = self.analysis.plan.values()[value].as_tensor().and_then(Tensor::nbytes);
                 tensor.scalar_type == meta.scalar_type && tensor.nbytes() == bytes && tensor.data == TensorData::None
             });
-            let view_meta = tensor.and_then(properties);
+            let view_meta = tensor.and_then(stated_of_constant);
             let (Some(tensor), Some(view_meta)) = (tensor, view_meta) else {
                 return refuse("a view of a result has other elements");
             };
@@ -235,13 +232,6 @@ impl<'p> Method<'p> {
 }
 
 pub const EARLY: &str = "a path reads a result before it is written";
-
-/// Returns the properties of a result of constants, whose upper bounds are its sizes.
-pub fn properties(tensor: &Tensor) -> Option<TensorMeta> {
-    let meta = stated(tensor)?;
-    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
-    Some(TensorMeta { sizes, ..meta })
-}
 
 /// Returns `true` for a tensor whose sizes and memory are those of a constant.
 pub fn is_plain(tensor: &Tensor) -> bool {
