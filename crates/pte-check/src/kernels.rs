@@ -166,7 +166,7 @@ fn check_repetitions(
         return;
     };
     // A tensor that is filled with a number has it once.
-    let elements = i128::from(count(sizes(tensor)));
+    let elements = count(sizes(tensor));
     let sums = call.ints(value, findings, locate).into_iter().map(|ints| {
         let sum: i128 = ints.iter().map(|int| i128::from(*int)).sum();
         if ints.len() == 1 { sum.saturating_mul(elements) } else { sum }
