@@ -56,7 +56,8 @@ struct SetArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Entries; a value is a number, true, false, a list in JSON, or text; @PATH is the content of a file as text
+    /// Entries; a value is a number, true, false, a list in JSON, a tensor such as {tensor: int64, data: [1, 8]}, or
+    /// text; @PATH is the content of a file as text
     #[arg(value_name = "KEY=VALUE", required = true, value_parser = assignment)]
     entries: Vec<(String, String)>,
     /// Change the types of entries, too

@@ -9,7 +9,9 @@ use std::io;
 
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
-use pte_model::program::{ContainerMetadata, EValue, ExecutionPlan, NamedData, Program, ValueId};
+use pte_model::program::{
+    ContainerMetadata, EValue, ExecutionPlan, NamedData, Program, Tensor, TensorData, ValueId,
+};
 use serde::Serialize;
 pub use value::MetadataValue;
 
@@ -91,12 +93,18 @@ fn value_of(plan: &ExecutionPlan) -> MetadataValue {
         plan.value(*id).map_or(MetadataValue::Null, |value| MetadataValue::of_evalue(value, plan.values()))
     };
     let mut values: Vec<MetadataValue> = plan.outputs.iter().flatten().map(value).collect();
-    let structure = plan.container_meta_type.as_ref().and_then(|meta| meta.encoded_out_str.as_deref());
-    match values.len() {
-        // A list of one value is only known by its structure.
-        1 if structure.is_none_or(|structure| !structure.contains("builtins.")) => values.remove(0),
-        _ => MetadataValue::List(values),
-    }
+    // Lists in lists, and a list of one value, are only known by their structure.
+    let structured = structure(plan).and_then(|structure| {
+        let (_, structure): (i64, serde_json::Value) = serde_json::from_str(structure).ok()?;
+        let mut leaves = values.iter().cloned();
+        MetadataValue::structured(&structure, &mut leaves).filter(|_| leaves.next().is_none())
+    });
+    structured.unwrap_or_else(|| if values.len() == 1 { values.remove(0) } else { MetadataValue::List(values) })
+}
+
+/// Returns the structure of the outputs of a method.
+fn structure(plan: &ExecutionPlan) -> Option<&str> {
+    plan.container_meta_type.as_ref()?.encoded_out_str.as_deref()
 }
 
 pte_model::options! {
@@ -126,6 +134,63 @@ pub fn set(
     text: &str,
     options: &MetadataOptions,
 ) -> Result<MetadataChange, EditError> {
+    let position = position(program, key)?;
+    if key.starts_with(METADATA_PREFIX) {
+        return Ok(set_named(program, key, text)?);
+    }
+    let before = position.map(|position| value_of(&program.plans()[position]));
+    let invalid = |message: String| EditError::request(format!("`{}`: {message}", clipped(key)));
+    let value = match options.verbatim {
+        true => MetadataValue::String(text.to_owned()),
+        false => {
+            let like = before.as_ref().filter(|_| !options.change_type);
+            MetadataValue::parse(text, like).map_err(invalid)?
+        }
+    };
+    check_type(key, before.as_ref(), &value, options)?;
+    if before.as_ref() != Some(&value) {
+        let mut plan = position.map_or_else(|| ExecutionPlan::new(key), |position| program.plans()[position].clone());
+        fill(&mut plan, &value, before.as_ref())
+            .ok_or_else(|| invalid("expected numbers, bools and strings".into()))?;
+        put(program, position, plan);
+    }
+    Ok(MetadataChange { key: key.to_owned(), before, after: Some(value) })
+}
+
+/// Sets an entry to the tensor that the only method of another program returns.
+///
+/// # Errors
+/// As [`set`]; a program with anything else.
+pub fn set_tensor(
+    program: &mut Program,
+    key: &str,
+    from: &Program,
+    options: &MetadataOptions,
+) -> Result<MetadataChange, EditError> {
+    let position = position(program, key)?;
+    let ([plan], 1) = (from.plans(), from.blobs.len()) else { return Err(no_tensor(key)) };
+    if !is_constant_method(plan) || plan.outputs.as_deref() != Some(&[ValueId(0)]) {
+        return Err(no_tensor(key));
+    }
+    let before = position.map(|position| value_of(&program.plans()[position]));
+    let value = value_of(plan);
+    check_type(key, before.as_ref(), &value, options)?;
+    let mut plan = plan.clone();
+    let Some([EValue::Tensor(Tensor { data: TensorData::Blob(data), .. })]) = plan.values.as_deref_mut() else {
+        return Err(no_tensor(key));
+    };
+    *data = program.add_blob(from.blob(*data).clone());
+    put(program, position, plan);
+    Ok(MetadataChange { key: key.to_owned(), before, after: Some(value) })
+}
+
+fn no_tensor(key: &str) -> EditError {
+    let expected = "expected a tensor with data, as in `{tensor: int64, data: [[1, 8], [5, 5]]}`";
+    EditError::request(format!("`{}`: {expected}", clipped(key)))
+}
+
+/// Returns the position of a constant method; `None` if there is none, and for named data.
+fn position(program: &Program, key: &str) -> Result<Option<usize>, EditError> {
     if program.execution_plan.is_none() {
         return Err(EditError::request(
             "the input has no methods: metadata are constant methods and named data of a program",
@@ -134,46 +199,38 @@ pub fn set(
     if key.is_empty() {
         return Err(EditError::request("expected a key, found an empty one"));
     }
-    if key.starts_with(METADATA_PREFIX) {
-        return Ok(set_named(program, key, text)?);
-    }
-    let plans = program.execution_plan.get_or_insert_default();
+    let plans = program.plans();
     let position = plans.iter().position(|plan| plan.name.as_deref() == Some(key));
-    let before = match position.map(|position| &plans[position]) {
-        Some(plan) if !is_constant_method(plan) => {
+    match position.filter(|_| !key.starts_with(METADATA_PREFIX)) {
+        Some(at) if !is_constant_method(&plans[at]) => {
             let message = format!("method `{}` has inputs or instructions: it is no constant method", clipped(key));
-            return Err(EditError::request(message));
+            Err(EditError::request(message))
         }
-        plan => plan.map(value_of),
-    };
-    let like = before.as_ref().filter(|_| !options.change_type);
-    let invalid = |message: String| EditError::request(format!("`{}`: {message}", clipped(key)));
-    let value = match options.verbatim {
-        true => MetadataValue::String(text.to_owned()),
-        false => MetadataValue::parse(text, like).map_err(invalid)?,
-    };
-    if let Some(like) = like.filter(|like| !value.suits(like)) {
-        let message = format!("it is {}, found {}", with_article(&like.full_kind()), with_article(&value.full_kind()));
-        let wrong = Code::UnmetRequest.whole(format!("`{}`: {message}", clipped(key)));
-        return Err(vec![
-            wrong.help("`--change-types` changes the type, which the readers of the program must expect"),
-        ]
-        .into());
+        position => Ok(position),
     }
-    if before.as_ref() != Some(&value) {
-        let mut plan = match position {
-            Some(position) => plans[position].clone(),
-            None => ExecutionPlan::new(key),
-        };
-        fill(&mut plan, &value, before.as_ref())
-            .ok_or_else(|| invalid("expected numbers, bools and strings".into()))?;
-        match position {
-            Some(position) => plans[position] = plan,
-            None => plans.push(plan),
-        }
-        drop_blobs(program);
+}
+
+/// Replaces a method, or appends it.
+fn put(program: &mut Program, position: Option<usize>, plan: ExecutionPlan) {
+    let plans = program.execution_plan.get_or_insert_default();
+    match position {
+        Some(position) => plans[position] = plan,
+        None => plans.push(plan),
     }
-    Ok(MetadataChange { key: key.to_owned(), before, after: Some(value) })
+    drop_blobs(program);
+}
+
+/// Checks that a value has the type of the present one, unless types may change.
+fn check_type(
+    key: &str,
+    before: Option<&MetadataValue>,
+    value: &MetadataValue,
+    options: &MetadataOptions,
+) -> Result<(), EditError> {
+    let Some(like) = before.filter(|like| !options.change_type && !value.suits(like)) else { return Ok(()) };
+    let message = format!("it is {}, found {}", with_article(&like.full_kind()), with_article(&value.full_kind()));
+    let wrong = Code::UnmetRequest.whole(format!("`{}`: {message}", clipped(key)));
+    Err(vec![wrong.help("`--change-types` changes the type, which the readers of the program must expect")].into())
 }
 
 fn with_article(kind: &str) -> String {
@@ -182,32 +239,29 @@ fn with_article(kind: &str) -> String {
 
 /// Sets values, outputs and structure of a constant method. `None` for a value that no method returns.
 fn fill(plan: &mut ExecutionPlan, value: &MetadataValue, before: Option<&MetadataValue>) -> Option<()> {
-    let values: Vec<EValue> = value.items().iter().map(MetadataValue::evalue).collect::<Option<_>>()?;
+    let values: Vec<EValue> = value.leaves().into_iter().map(MetadataValue::evalue).collect::<Option<_>>()?;
     plan.outputs = Some((0..values.len()).map(ValueId::of).collect());
-    let shape = |value: &MetadataValue| (matches!(value, MetadataValue::List(_)), value.items().len());
-    if before.map(shape) != Some(shape(value)) {
-        let structure = plan.container_meta_type.as_ref().and_then(|meta| meta.encoded_out_str.as_deref());
-        let is_tuple =
-            before.is_some() && structure.is_some_and(|text| text.starts_with(r#"[1, {"type": "builtins.tuple""#));
+    // Tuples stay tuples.
+    let lists = structure(plan).unwrap_or_default().replace("builtins.tuple", "builtins.list");
+    let is_list = |value: &MetadataValue| matches!(value, MetadataValue::List(_));
+    let is_kept = match before {
+        Some(before) if is_list(before) => lists == format!("[1, {}]", value.structure("list")),
+        Some(_) => !is_list(value),
+        None => false,
+    };
+    if !is_kept {
+        let is_tuple = before.is_some()
+            && structure(plan).is_some_and(|text| text.starts_with(r#"[1, {"type": "builtins.tuple""#));
         plan.container_meta_type = Some(match value {
-            MetadataValue::List(items) => structure_of_list(items.len(), if is_tuple { "tuple" } else { "list" }),
+            MetadataValue::List(_) => ContainerMetadata {
+                encoded_inp_str: Some(String::new()),
+                encoded_out_str: Some(format!("[1, {}]", value.structure(if is_tuple { "tuple" } else { "list" }))),
+            },
             _ => ContainerMetadata::flat(0, 1, true),
         });
     }
     plan.values = Some(values);
     Some(())
-}
-
-/// Returns the structure that pytree states for a list or tuple of values.
-fn structure_of_list(count: usize, kind: &str) -> ContainerMetadata {
-    const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
-    let items = vec![LEAF; count].join(", ");
-    ContainerMetadata {
-        encoded_inp_str: Some(String::new()),
-        encoded_out_str: Some(format!(
-            r#"[1, {{"type": "builtins.{kind}", "context": "null", "children_spec": [{items}]}}]"#
-        )),
-    }
 }
 
 fn set_named(program: &mut Program, key: &str, text: &str) -> io::Result<MetadataChange> {
@@ -282,6 +336,11 @@ mod tests {
         }
         let expected = ["get_n=2", "get_list=[1, 2.5, \"a\", true]", "get_one=[7]", "metadata.author=\"me\""];
         assert_eq!(keys(&program), expected);
+        for text in ["[[1, 8], [[2]], []]", "[]", "[[]]", "3"] {
+            let options = MetadataOptions::default().change_type(true);
+            set(&mut program, "get_n", text, &options).unwrap_or_else(|error| panic!("{error:?}"));
+            assert_eq!(keys(&program)[0], format!("get_n={text}"));
+        }
         let before = program.clone();
         set(&mut program, "get_list", "[1, 2.5, \"a\", true]", &MetadataOptions::default()).unwrap();
         set(&mut program, "metadata.author", "me", &MetadataOptions::default()).unwrap();
@@ -309,7 +368,11 @@ mod tests {
         let error = set(&mut program, "i", "1.5", &MetadataOptions::default()).unwrap_err();
         assert_eq!(wrong(error), "`i`: it is an integer, found a float");
         assert!(set(&mut program, "i", "99999999999999999999", &MetadataOptions::default()).is_err());
-        assert!(set(&mut program, "i", "[[1]]", &MetadataOptions::default().change_type(true)).is_err());
+        for text in ["[[1]", "[1]]", "[{}]", "[a]", &format!("{}{}", "[".repeat(17), "]".repeat(17))] {
+            assert!(set(&mut program, "i", text, &MetadataOptions::default().change_type(true)).is_err(), "{text}");
+        }
+        let after = set(&mut program, "l", "[[2], [3]]", &MetadataOptions::default()).unwrap().after;
+        assert_eq!(after.unwrap().to_string(), "[[2.0], [3.0]]");
         assert_eq!(
             set(&mut program, "i", "1.5", &MetadataOptions::default().change_type(true)).unwrap().after,
             Some(MetadataValue::Double(1.5))

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::layouts::{self, InputLayout};
 use crate::emitter;
-use crate::facade::model::data_entries;
+use crate::facade::model::{Model, data_entries};
 use crate::layout::{self, LayoutConfig};
 use crate::pipeline::{AssembleOptions, Resolved};
 use indexmap::IndexSet;
 use pte_model::data::dedup;
-use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
+use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, first_names};
 use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
@@ -23,7 +23,7 @@ use pte_model::reader::flat_tensor::FlatTensorEntry;
 use pte_transform::error::EditError;
 use pte_transform::extract::Extracted;
 use pte_transform::merge::{MergeInput, MergeOptions, Merged};
-use pte_transform::metadata::{MetadataChange, MetadataEntry, MetadataOptions};
+use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
 use pte_transform::{extract, merge, metadata, rename, strip};
@@ -242,8 +242,8 @@ impl Resolved {
     }
 
     /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a
-    /// value as [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it. An entry that exists keeps its
-    /// type. The options change both.
+    /// value as [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it, or a tensor as in YAML, such as
+    /// `{tensor: int64, data: [1, 8]}`. An entry that exists keeps its type. The options change both.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -264,7 +264,15 @@ impl Resolved {
         text: &str,
         options: &MetadataOptions,
     ) -> Result<(Resolved, MetadataChange), Error> {
-        self.edit(|program, _| metadata::set(program, key, text, options))
+        let is_tensor = { text.strip_prefix('{') }
+            .is_some_and(|text| text.trim_start_matches(['"', '\'', ' ']).starts_with("tensor"));
+        if !is_tensor || options.verbatim || key.starts_with(METADATA_PREFIX) {
+            return self.edit(|program, _| metadata::set(program, key, text, options));
+        }
+        let yaml = format!("methods: {{value: {{values: {{value: {text}}}, outputs: [value]}}}}");
+        let mut from = Model::from_yaml(format!("value of {}", clipped(key)), yaml, ".").resolve()?.program;
+        from.execution_plan.iter_mut().flatten().for_each(|plan| plan.name = Some(key.to_owned()));
+        self.edit(|program, _| metadata::set_tensor(program, key, &from, options))
     }
 
     /// Removes the entries of the metadata whose keys match a pattern.

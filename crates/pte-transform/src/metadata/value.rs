@@ -6,6 +6,9 @@ use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::EValue;
 use serde::{Serialize, Serializer};
 
+/// Number of lists that a value may have in each other.
+const MAX_DEPTH: usize = 16;
+
 /// A value of metadata.
 ///
 /// ```
@@ -13,7 +16,7 @@ use serde::{Serialize, Serializer};
 ///
 /// assert_eq!(MetadataValue::parse("32000", None), Ok(MetadataValue::Int(32000)));
 /// assert_eq!(MetadataValue::parse("1e-5", None), Ok(MetadataValue::Double(1e-5)));
-/// assert_eq!(MetadataValue::parse("[1, true]", None).unwrap().to_string(), "[1, true]");
+/// assert_eq!(MetadataValue::parse("[[1, 2], true]", None).unwrap().to_string(), "[[1, 2], true]");
 /// assert_eq!(MetadataValue::parse("llama", None).unwrap().to_string(), "\"llama\"");
 /// // A number for a key that is a string, or a float, is one of this type.
 /// assert_eq!(MetadataValue::parse("2", Some(&MetadataValue::Double(1f64))), Ok(MetadataValue::Double(2f64)));
@@ -51,7 +54,7 @@ impl MetadataValue {
             return Ok(MetadataValue::String(text.to_owned()));
         }
         let value = match text.strip_prefix('[') {
-            Some(items) => MetadataValue::List(MetadataValue::parse_list(items)?),
+            Some(_) => MetadataValue::parse_list(text, 0)?,
             None => MetadataValue::parse_item(text)?.unwrap_or_else(|| MetadataValue::String(text.to_owned())),
         };
         Ok(value.like(like))
@@ -77,27 +80,36 @@ impl MetadataValue {
         }))
     }
 
-    /// Parses the items of a list, after its opening bracket. Numbers are not left to a parser of JSON, which rounds
-    /// floats.
-    fn parse_list(text: &str) -> Result<Vec<MetadataValue>, String> {
-        let text = text.trim_end().strip_suffix(']').ok_or("expected a list in JSON, found no `]` at its end")?;
-        let (mut items, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    /// Parses a list in JSON at a depth of nesting. Numbers are not left to a parser of JSON, which rounds floats.
+    fn parse_list(text: &str, depth: usize) -> Result<MetadataValue, String> {
+        let items = text.strip_prefix('[').and_then(|text| text.trim_end().strip_suffix(']'));
+        let text = items.ok_or("expected a list in JSON, found no `]` at its end")?;
+        if depth == MAX_DEPTH {
+            return Err(format!("expected lists that are nested at most {MAX_DEPTH} deep"));
+        }
+        let (mut items, mut start, mut quoted, mut escaped, mut open) = (Vec::new(), 0, false, false, 0_usize);
         let mut item = |part: &str| {
             let part = part.trim();
-            let found = if part.starts_with(['[', '{']) { None } else { MetadataValue::parse_item(part)? };
-            let expected = "expected numbers, bools and strings in quotes in a list";
+            let found = match part.chars().next() {
+                Some('[') => Some(MetadataValue::parse_list(part, depth + 1)?),
+                Some('{') => None,
+                _ => MetadataValue::parse_item(part)?,
+            };
+            let expected = "expected numbers, bools, strings in quotes and lists in a list";
             items.push(found.ok_or_else(|| format!("{expected}, found `{}`", clipped(part)))?);
             Ok::<(), String>(())
         };
         if text.trim().is_empty() {
-            return Ok(Vec::new());
+            return Ok(MetadataValue::List(Vec::new()));
         }
         for (at, c) in text.char_indices() {
             match c {
                 _ if escaped => escaped = false,
                 '\\' => escaped = quoted,
                 '"' => quoted = !quoted,
-                ',' if !quoted => {
+                '[' if !quoted => open += 1,
+                ']' if !quoted => open = open.checked_sub(1).ok_or("expected a list in JSON, found `]` too early")?,
+                ',' if !quoted && open == 0 => {
                     item(&text[start..at])?;
                     start = at + 1;
                 }
@@ -105,16 +117,42 @@ impl MetadataValue {
             }
         }
         item(&text[start..])?;
-        Ok(items)
+        Ok(MetadataValue::List(items))
+    }
+
+    /// Returns the value of the next outputs of a method in a structure that pytree states: a leaf, or a list or tuple
+    /// of structures. `None` for another structure.
+    pub(super) fn structured(
+        structure: &serde_json::Value,
+        leaves: &mut impl Iterator<Item = MetadataValue>,
+    ) -> Option<MetadataValue> {
+        match structure.get("type")?.as_str() {
+            None => leaves.next(),
+            Some("builtins.list" | "builtins.tuple") => {
+                let items = structure.get("children_spec")?.as_array()?.iter();
+                items.map(|item| MetadataValue::structured(item, leaves)).collect::<Option<_>>().map(MetadataValue::List)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the structure that pytree states for this value; `kind` is that of the outermost list.
+    pub(super) fn structure(&self, kind: &str) -> String {
+        let MetadataValue::List(items) = self else {
+            return r#"{"type": null, "context": null, "children_spec": []}"#.to_owned();
+        };
+        let items: Vec<String> = items.iter().map(|item| item.structure("list")).collect();
+        format!(r#"{{"type": "builtins.{kind}", "context": "null", "children_spec": [{}]}}"#, items.join(", "))
     }
 
     /// Converts integers to floats where the present value has floats.
     fn like(self, like: Option<&MetadataValue>) -> MetadataValue {
         match (self, like) {
             (MetadataValue::Int(number), Some(MetadataValue::Double(_))) => MetadataValue::Double(number as f64),
-            (MetadataValue::List(items), Some(MetadataValue::List(present))) => {
-                let of = present.iter().find(|item| matches!(item, MetadataValue::Double(_)));
-                let of = of.filter(|_| present.iter().all(|item| item.kind() == "float"));
+            (MetadataValue::List(items), Some(MetadataValue::List(_) | MetadataValue::Double(_))) => {
+                let is_float = |leaf: &&MetadataValue| matches!(leaf, MetadataValue::Double(_));
+                let leaves = like.map(MetadataValue::leaves).unwrap_or_default();
+                let of = leaves.first().copied().filter(|_| leaves.iter().all(is_float));
                 MetadataValue::List(items.into_iter().map(|item| item.like(of)).collect())
             }
             (value, _) => value,
@@ -137,8 +175,8 @@ impl MetadataValue {
 
     /// Returns the name of the type, of a list with those of its items.
     pub(super) fn full_kind(&self) -> String {
-        let MetadataValue::List(items) = self else { return self.kind().to_owned() };
-        let mut kinds: Vec<&str> = items.iter().map(MetadataValue::kind).collect();
+        let MetadataValue::List(_) = self else { return self.kind().to_owned() };
+        let mut kinds: Vec<&str> = self.leaves().into_iter().map(MetadataValue::kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         if kinds.is_empty() { "list".to_owned() } else { format!("list of {}s", kinds.join("s and ")) }
@@ -147,16 +185,21 @@ impl MetadataValue {
     /// Returns `true` if a value of this type may replace `other` without a change of types.
     pub(super) fn suits(&self, other: &MetadataValue) -> bool {
         match (self, other) {
-            (MetadataValue::List(items), MetadataValue::List(others)) => {
-                let has_kind = |item: &MetadataValue| others.iter().any(|other| other.kind() == item.kind());
-                others.is_empty() || items.iter().all(has_kind)
+            (MetadataValue::List(_), MetadataValue::List(_)) => {
+                let others = other.leaves();
+                let has_kind = |leaf: &MetadataValue| others.iter().any(|other| other.kind() == leaf.kind());
+                others.is_empty() || self.leaves().into_iter().all(has_kind)
             }
             _ => self.kind() == other.kind(),
         }
     }
 
-    pub(super) fn items(&self) -> &[MetadataValue] {
-        if let MetadataValue::List(items) = self { items } else { std::slice::from_ref(self) }
+    /// Returns the values that are not lists, in order: the outputs of the constant method.
+    pub(super) fn leaves(&self) -> Vec<&MetadataValue> {
+        match self {
+            MetadataValue::List(items) => items.iter().flat_map(MetadataValue::leaves).collect(),
+            _ => vec![self],
+        }
     }
 
     /// Returns the value of a method; `None` for those that have none.
