@@ -9,9 +9,7 @@ use std::io;
 
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
-use pte_model::program::{
-    ContainerMetadata, EValue, ExecutionPlan, NamedData, Program, Tensor, TensorData, ValueId,
-};
+use pte_model::program::{ContainerMetadata, EValue, ExecutionPlan, NamedData, Program, Tensor, TensorData, ValueId};
 use serde::Serialize;
 pub use value::MetadataValue;
 

@@ -130,7 +130,10 @@ impl MetadataValue {
             None => leaves.next(),
             Some("builtins.list" | "builtins.tuple") => {
                 let items = structure.get("children_spec")?.as_array()?.iter();
-                items.map(|item| MetadataValue::structured(item, leaves)).collect::<Option<_>>().map(MetadataValue::List)
+                items
+                    .map(|item| MetadataValue::structured(item, leaves))
+                    .collect::<Option<_>>()
+                    .map(MetadataValue::List)
             }
             Some(_) => None,
         }
