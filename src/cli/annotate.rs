@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{Args, ValueEnum};
 use pte_emit::inspect::{AnnotateOptions, AnnotatePart};
 
 use super::exit::{Exit, Failure};
-use super::io;
+use super::io::{self, Messages};
 use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 
@@ -41,19 +41,18 @@ enum PartName {
 ///
 /// # Errors
 /// An input that cannot be read, or is of an unknown format; output that cannot be written.
-pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Failure> {
+pub fn run(arguments: &AnnotateArguments, messages: &Messages) -> Result<Exit, Failure> {
     let source = io::open_binary(&arguments.input)?;
     let only = arguments.part.map(|only| match only {
         PartName::Headers => AnnotatePart::Headers,
         PartName::Program => AnnotatePart::Program,
         PartName::Segments => AnnotatePart::Segments,
     });
-    let colours = io::colours(color, &std::io::stdout());
     let options = AnnotateOptions::default()
         .range(arguments.range.clone())
         .only(only)
         .json(arguments.format.is_json())
-        .colours(colours);
+        .colours(messages.paint().is_coloured);
     let mut failed = None;
     let written = stdout::write(source.name(), |out| {
         source.annotate(&options, out).map_err(|error| {

@@ -20,6 +20,7 @@ use super::exit::{Exit, Failure};
 use super::findings::{self, Counts, FileFindings, FindingsFormat, Level};
 use super::io::{self, Messages};
 use super::options::FormatArguments;
+use super::paint::Paint;
 use super::releases::{self, Runtimes};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -151,7 +152,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
                 let help = if messages.warns() { help(&validated) } else { String::new() };
                 files().filter(is_printed).map(releases::line).chain([releases::summary(files()), help]).collect()
             } else {
-                text(&validated, total, arguments.all, least)
+                text(&validated, total, arguments.all, least, messages.paint())
             }
         }
         format => {
@@ -327,7 +328,7 @@ fn validate_source(
 
 /// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then
 /// warnings, then notes.
-fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> String {
+fn text(validated: &[Validated], total: Counts, all: bool, least: Level, paint: Paint) -> String {
     let mut out = String::new();
     for Validated { file, lines, .. } in validated {
         let label = file.label();
@@ -338,7 +339,8 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
             shown.sort_by_key(|(finding, _)| finding.rule.severity.max(RuleSeverity::Invalid));
             let groups = if all { shown.into_iter().map(|shown| vec![shown]).collect() } else { grouped(shown) };
             for group in groups {
-                let Some(((_, first), others)) = group.split_first() else { continue };
+                let Some(((finding, first), others)) = group.split_first() else { continue };
+                let first = paint.finding(Level::of_rule(finding.rule.severity), first);
                 out += &format!("{label}: {first}{}", positions(others));
             }
             for TruncatedRule { rule, count, .. } in findings.truncated().filter(|truncated| is_shown(truncated.rule)) {

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     Error, Model, Report,
@@ -24,6 +24,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
 use super::options::{FormatArguments, LimitArguments, RuntimeArguments};
+use super::paint::{BETTER, CHANGED, HEADING, Paint, WORSE};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use budget::{Budget, BudgetLine};
@@ -97,11 +98,11 @@ enum DiffFormat {
 
 /// Compares two inputs, and returns the exit status: 0 if they are equal or within the budget, 1 if not, 2 after a
 /// failure.
-pub fn run(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Exit {
-    compare(arguments, messages, color).unwrap_or_else(|failure| failure.report_trouble(messages))
+pub fn run(arguments: &DiffArguments, messages: &Messages) -> Exit {
+    compare(arguments, messages).unwrap_or_else(|failure| failure.report_trouble(messages))
 }
 
-fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -> Result<Exit, Failure> {
+fn compare(arguments: &DiffArguments, messages: &Messages) -> Result<Exit, Failure> {
     if io::reads_stream_twice(&[&arguments.left, &arguments.right]) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
@@ -141,7 +142,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         budget: budget.as_deref().unwrap_or_default(),
         is_data_read: options.data != DiffData::None,
         limit: arguments.limit.rows(),
-        colours: io::colours(color, &std::io::stdout()),
+        paint: messages.paint(),
     };
     let out = match arguments.format.format() {
         DiffFormat::Text => drawing.text(),
@@ -202,7 +203,7 @@ struct Drawing<'d> {
     budget: &'d [BudgetLine],
     is_data_read: bool,
     limit: usize,
-    colours: bool,
+    paint: Paint,
 }
 
 impl Drawing<'_> {
@@ -289,30 +290,26 @@ impl Drawing<'_> {
             let _ = writeln!(out, "  {name:<first$}  {left:>second$} -> {right:>third$}  {change}");
         }
         for line in self.budget {
-            let _ = writeln!(out, "{}", self.painted(if line.is_exceeded { RED } else { GREEN }, &line.text()));
+            let _ = writeln!(out, "{}", self.paint.text(if line.is_exceeded { WORSE } else { BETTER }, &line.text()));
         }
         for area in &self.found.areas {
-            let _ = writeln!(out, "{}", self.heading(*area));
+            let _ = writeln!(out, "{}", self.paint.text(HEADING, &self.heading(*area)));
             let rows = self.rows(*area);
             let more: usize = rows.iter().skip(self.limit).map(|row| row.count).sum();
             for Row { kind, text, .. } in rows.iter().take(self.limit) {
-                let (mark, colour) = match kind {
-                    DiffKind::Added => ('+', GREEN),
-                    DiffKind::Removed => ('-', RED),
-                    DiffKind::Changed => ('~', YELLOW),
-                    DiffKind::Moved => ('>', YELLOW),
+                let (mark, style) = match kind {
+                    DiffKind::Added => ("+", BETTER),
+                    DiffKind::Removed => ("-", WORSE),
+                    DiffKind::Changed => ("~", CHANGED),
+                    DiffKind::Moved => (">", CHANGED),
                 };
-                let _ = writeln!(out, "  {} {}", self.painted(colour, &mark.to_string()), clipped_to(text, ROW));
+                let _ = writeln!(out, "  {} {}", self.paint.text(style, mark), clipped_to(text, ROW));
             }
             if more > 0 {
                 let _ = writeln!(out, "  ... and {more} more (`--limit 0` for all)");
             }
         }
         out
-    }
-
-    fn painted(&self, colour: &str, text: &str) -> String {
-        if self.colours { format!("{colour}{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
     /// Returns the differences of an area as items of a list, up to the limit.
@@ -376,10 +373,6 @@ impl Drawing<'_> {
         out
     }
 }
-
-const RED: &str = "\u{1b}[31m";
-const GREEN: &str = "\u{1b}[32m";
-const YELLOW: &str = "\u{1b}[33m";
 
 /// A line of an area.
 struct Row {

@@ -20,6 +20,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::paint::{HEADING, LABEL, Paint};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -41,7 +42,7 @@ pub struct InspectArguments {
 }
 
 /// Column of the texts after the labels.
-const LABEL: usize = 22;
+const COLUMN: usize = 22;
 
 /// Runs the command. An input that cannot be read, or is malformed, does not stop the others.
 ///
@@ -56,7 +57,7 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     let mut out = String::new();
     let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        let found = inspect(input, arguments, &options, &sources, &mut out);
+        let found = inspect(input, arguments, &options, &sources, messages.paint(), &mut out);
         for error in found.unwrap_or_else(|error| vec![error]) {
             worst = worst.max(Failure::from(error).report(messages));
         }
@@ -71,6 +72,7 @@ fn inspect(
     arguments: &InspectArguments,
     options: &InspectOptions,
     sources: &Sources<'_>,
+    paint: Paint,
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
     let mut malformed = Vec::new();
@@ -81,7 +83,7 @@ fn inspect(
             match arguments.format.is_json() {
                 true => *out += &json::text(&inspection),
                 false => {
-                    Screen { out, limit: arguments.limit.rows() }.file(&name, &inspection);
+                    Screen { out, limit: arguments.limit.rows(), paint }.file(&name, &inspection);
                 }
             }
             if let Some(first) = inspection.errors.first() {
@@ -100,12 +102,13 @@ fn inspect(
 struct Screen<'o> {
     out: &'o mut String,
     limit: usize,
+    paint: Paint,
 }
 
 impl Screen<'_> {
     fn line(&mut self, indent: usize, label: &str, text: &str) {
-        let width = LABEL - indent;
-        let _ = writeln!(self.out, "{:indent$}{label:width$}{}", "", clipped_to(text, ROW));
+        let label = format!("{label:width$}", width = COLUMN - indent);
+        let _ = writeln!(self.out, "{:indent$}{}{}", "", self.paint.text(LABEL, &label), clipped_to(text, ROW));
     }
 
     /// Prints a label and a list, one item for each line.
@@ -123,7 +126,7 @@ impl Screen<'_> {
         let _ = writeln!(
             self.out,
             "{}: {}, {}",
-            escaped(name),
+            self.paint.text(HEADING, &escaped(name)),
             match facts.format {
                 "ptd" => "weights (.ptd)",
                 "bpte" => "program with tests (.bpte)",
@@ -223,8 +226,8 @@ impl Screen<'_> {
     fn method(&mut self, method: &MethodSummary) {
         let _ = writeln!(
             self.out,
-            "  method {}: {}, {}",
-            clipped(&method.name),
+            "  {}: {}, {}",
+            self.paint.text(HEADING, &format!("method {}", clipped(&method.name))),
             counted(method.values, "value"),
             counted(method.instructions, "instruction")
         );

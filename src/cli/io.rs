@@ -14,6 +14,7 @@ use pte_emit::command::{bytes, is_text, other_format};
 use pte_emit::{Code, Error, Format, Model, Report};
 
 use super::findings::{FileFindings, Level};
+use super::paint::Paint;
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -164,6 +165,8 @@ fn inner<T>(lock: Mutex<T>) -> T {
 /// Messages on standard error: written at once, buffered, or collected for a document.
 pub struct Messages {
     colours: bool,
+    /// Styles of standard output.
+    paint: Paint,
     /// Least level that is printed; progress and summaries are like notes.
     least: Level,
     /// Buffer; `None` writes at once.
@@ -176,7 +179,8 @@ impl Messages {
     /// Messages written at once; for colours see [`colours`].
     pub fn new(color: ColorChoice, quiet: bool) -> Messages {
         let least = if quiet { Level::Error } else { Level::Note };
-        Messages { colours: colours(color, &io::stderr()), least, buffer: None, collected: None }
+        let paint = Paint { is_coloured: colours(color, &io::stdout()) };
+        Messages { colours: colours(color, &io::stderr()), paint, least, buffer: None, collected: None }
     }
 
     /// Messages of a command that reports findings: collected until [`Messages::into_collected`], or printed as text.
@@ -213,6 +217,11 @@ impl Messages {
         if let Some(collected) = &self.collected {
             lock(collected).extend(files);
         }
+    }
+
+    /// Returns the styles of standard output.
+    pub fn paint(&self) -> Paint {
+        self.paint
     }
 
     /// Returns true if warnings are printed or collected.

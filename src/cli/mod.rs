@@ -41,6 +41,7 @@ mod ops;
 mod optimize;
 mod options;
 pub mod outputs;
+mod paint;
 mod payload;
 mod profile;
 mod reduce;
@@ -285,7 +286,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Explain(arguments)) => explain::run(&arguments, &messages),
-        Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
+        Some(Command::Annotate(arguments)) => annotate::run(&arguments, &messages),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
         Some(Command::Kernels(arguments)) => kernels::run(&arguments, &messages),
@@ -294,7 +295,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Weights(arguments)) => weights::run(&arguments, &messages),
         Some(Command::Manifest(arguments)) => manifest::run(&arguments, &messages),
         Some(Command::Verify(arguments)) => manifest::verify(&arguments, &messages),
-        Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
+        Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages)),
         Some(Command::Profile(arguments)) => profile::run(&arguments, &messages),
         Some(Command::Report(arguments)) => report::run(&arguments, &messages),
         Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),

@@ -185,6 +185,27 @@ fn quiet_and_color_have_any_position() {
     folder.run(&["-q", "warned.yaml", "-o", "out.pte"]).exits(0).stderr_is_empty();
 }
 
+/// Colours add control sequences to what is printed; a pipe gets none by default.
+#[test]
+fn outputs_have_colours_on_request() {
+    let folder = Folder::new(&[("old.yaml", &format!("{}version: 7\n", with_warning())), ("good.yaml", RELU)]);
+    folder.write("warned.yaml", with_warning());
+    for (arguments, code, part) in [
+        (&["check", "old.yaml"][..], 1, "\u{1b}[1m\u{1b}[31minvalid[P-1]\u{1b}[0m: "),
+        (&["check", "warned.yaml"], 0, "\u{1b}[1m\u{1b}[33msuspicious[O-5]\u{1b}[0m: "),
+        (&["inspect", "good.yaml"], 0, "\u{1b}[1mmethod forward\u{1b}[0m: "),
+        (&["diff", "good.yaml", "old.yaml"], 1, "\u{1b}[31m-\u{1b}[0m "),
+    ] {
+        let plain = stdout(&folder.run(arguments).exits(code));
+        let coloured = stdout(&folder.run(&[arguments, &["--color", "always"]].concat()).exits(code));
+        assert!(coloured.contains(part), "{coloured}");
+        let mut parts = coloured.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        let rest = parts.map(|part| part.split_once('m').unwrap_or_else(|| panic!("{part:?}")).1);
+        assert_eq!(rest.fold(first, |text, part| text + part), plain);
+    }
+}
+
 #[test]
 fn quiet_check_prints_errors_only() {
     let folder = Folder::new(&[("old.yaml", &format!("{}version: 7\n", with_warning())), ("good.yaml", RELU)]);
