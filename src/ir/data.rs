@@ -690,12 +690,16 @@ impl NumberListEncoder {
     }
 }
 
+/// Help for a size that is not a number: -1, or a name.
+pub const VARIABLE_SIZE: &str = "a size that varies has its upper bound here, and the tensor `dynamism: dynamic_bound`";
+
 /// Checks the sizes of a tensor (rules T-6, T-8).
 pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), NodeDiagnostic> {
     if let Some(size) = sizes.value.iter().find(|size| **size < 0) {
         return Err(Code::InvalidSizes
             .error(sizes.id, format!("a size cannot be {size}"))
-            .label("expected sizes from 0"));
+            .label("expected sizes from 0")
+            .help(VARIABLE_SIZE));
     }
     if sizes.value.len() > MAX_DIMENSIONS {
         let message = format!("{} dimensions exceed the maximum of the runtime", sizes.value.len());

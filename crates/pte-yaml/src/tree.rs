@@ -527,6 +527,20 @@ fn scan_error(text: &str, error: &ScanError) -> SyntaxError {
             "expected `:` after the key, and a space".to_owned()
         }
         ErrorKind::UnclosedQuotedScalar => "the quotation mark here has no end".to_owned(),
+        ErrorKind::UnexpectedCharacter { character } if character.is_control() => {
+            format!("the control character `{}`, which YAML does not have", character.escape_default())
+        }
+        ErrorKind::UnexpectedCharacter { character } => {
+            format!("`{character}` cannot begin a value here: write text in quotes")
+        }
+        ErrorKind::MappingValueNotAllowed => {
+            "this `:` makes no key here: the `:` before it has no space after it, or text with `: ` has no quotes"
+                .to_owned()
+        }
+        ErrorKind::MismatchedFlowCollectionEnd { open, close } => {
+            format!("the `{open}` here is closed by `{close}`")
+        }
+        ErrorKind::MisplacedFlowCollectionEnd => "this bracket closes nothing".to_owned(),
         kind => kind.to_string(),
     };
     SyntaxError { code: Code::Syntax, span: at..at + length, message }

@@ -157,9 +157,13 @@ impl Decoder {
             self.expected(&node, &format!("a map ({}{more})", known.join(", ")));
             return None;
         };
-        let spec = |(key, node): (MapKey<'a>, _)| {
-            let spec = shape.key(&key.text).map(|spec| (spec, node));
-            (key, spec)
+        let mut misplaced = None;
+        let spec = |(key, node): (MapKey<'a>, SourceNode<'a>)| {
+            let spec = shape.key(&key.text);
+            if let (None, NodeValue::Map(entries)) = (spec, &node.value) {
+                misplaced = misplaced.or_else(|| shape.map_of(entries.iter().map(|(key, _)| &*key.text)));
+            }
+            (key, spec.map(|spec| (spec, node)))
         };
         let entries: Vec<_> = entries.into_iter().map(spec).collect();
         let mut has_unknown_key = false;
@@ -171,7 +175,9 @@ impl Decoder {
                 let unknown = Code::UnknownKey
                     .error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
                 let mut unknown = unknown.label(format!("expected one of {list}"));
-                unknown.help = synonyms::did_you_mean(&key.text, known);
+                let below = misplaced.map(|holder| format!("write it below `{holder}:`"));
+                let help = shape.holder(&key.text).or_else(|| synonyms::did_you_mean(&key.text, known));
+                unknown.help = help.or(below);
                 self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
                 self.duplicate(key, first.id, None);

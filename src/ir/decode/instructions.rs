@@ -58,7 +58,8 @@ impl Decoder {
                 (_, instruction::view) | (instruction::stacktrace, _) => continue,
                 (instruction::sizes, _) => (format!("`sizes` belongs to a view, not to `{key}`"), "remove it"),
                 (instruction::out, _) if !has(FieldRole::Operator) => {
-                    (format!("`out` belongs to a kernel, not to `{key}`"), "remove it")
+                    let label = if has(FieldRole::Args) { "list it at the end of `args`" } else { "remove it" };
+                    (format!("`out` belongs to a kernel, not to `{key}`"), label)
                 }
                 (instruction::args, _) if !has(FieldRole::Args) => {
                     (format!("`args` belong to a kernel or a delegate, not to `{key}`"), "remove them")

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::decoder::{Decoder, Ranged};
-use crate::ir::data::number_of;
+use crate::ir::data::{VARIABLE_SIZE, number_of};
 use crate::ir::document::{At, NameOrNumber, Word};
 use crate::ir::shape::KeySpec;
 use crate::ir::synonyms;
@@ -80,7 +80,11 @@ impl Decoder {
         let items = match node.value {
             NodeValue::List(items) => items,
             _ => {
-                let help = if let NodeValue::Int(n) = node.value { Some(format!("write `[{n}]`")) } else { None };
+                let help = match node.value {
+                    NodeValue::Int(n) => Some(format!("write `[{n}]`")),
+                    NodeValue::Text(_) => Some("a list is written in brackets, such as `[1, 4]`".to_owned()),
+                    _ => None,
+                };
                 let items = self.list(node, &format!("a list, each {what}"));
                 if let (Some(help), Some(wrong)) = (help, self.diagnostics.last_mut()) {
                     wrong.help = Some(help);
@@ -101,6 +105,7 @@ impl Decoder {
             NodeValue::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
                 Some(format!("write `{number:.0}`"))
             }
+            NodeValue::Text(_) if what == "a size" => Some(VARIABLE_SIZE.to_owned()),
             _ => None,
         };
         let wrong = self.expected(node, what);

@@ -117,7 +117,12 @@ impl Decoder {
     }
 
     pub(super) fn literals<'a>(&mut self, node: SourceNode<'a>) -> Vec<At<Literal<'a>>> {
-        self.items(node, "a list", Decoder::literal)
+        let is_map = matches!(node.value, NodeValue::Map(_));
+        let items = self.items(node, "a list", Decoder::literal);
+        if let Some(wrong) = self.diagnostics.last_mut().filter(|_| is_map) {
+            wrong.help = Some("values are in their order here, without names: `[x, y]`".to_owned());
+        }
+        items
     }
 
     pub(super) fn literal<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Literal<'a>>> {

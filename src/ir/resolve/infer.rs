@@ -41,6 +41,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));
         }
         let mut pass = InferencePass::new(inference, plan.values.take().unwrap_or_default());
+        self.invalid
+            .iter()
+            .filter_map(|declaration| self.declared[*declaration].number)
+            .for_each(|value| pass.fail(value));
         for (position, (action, instruction)) in self.actions().zip(plan.instructions()).enumerate() {
             if self.wrong_instructions.contains(&position) {
                 self.written_by(action).into_iter().for_each(|value| pass.fail(value));

@@ -16,6 +16,7 @@ use crate::ir::document::{
 use crate::ir::{Messages, NodeDiagnostic};
 use pte_analysis::operators::{OperatorLookup, ResolvedOperator};
 use pte_model::diagnostics::{Code, clipped, first_names};
+use pte_model::format::ScalarType;
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, NonConstBufferDevice, OperatorId, Program, ValueId,
@@ -57,6 +58,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) declarations: HashMap<ValueId, usize>,
     /// Tensors that are not fully declared, by value.
     pub(super) unfinished: BTreeMap<ValueId, usize>,
+    /// Tensors with invalid data or sizes, which are reported.
+    pub(super) invalid: Vec<usize>,
     /// Declared lists whose items [`MethodResolver::with_items`] has returned.
     expanded: HashSet<(usize, bool)>,
     pub(super) origins: MethodOrigins,
@@ -126,6 +129,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
+            invalid: Vec::new(),
             expanded: HashSet::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
@@ -454,7 +458,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         if found.is_none() && !self.undeclared.contains(name) {
             let message = format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value));
             let unknown = Code::UnknownValue.error(at, message).label("neither under `values` nor written before");
-            self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, self.names.keys().copied()));
+            self.diagnostics.push(match name {
+                "None" | "none" => unknown.help("None is written `null`"),
+                _ => match ScalarType::parse(name) {
+                    Some(found) => unknown.help(format!("an element type is written `{{dtype: {found}}}`")),
+                    None => unknown.suggest_among(self.diagnostics.len(), name, self.names.keys().copied()),
+                },
+            });
         }
         found
     }
@@ -713,6 +723,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             return ValueId(0);
         };
         let (message, label) = (|| format!("nothing writes the output `{name}`"), "has no content at the end");
-        self.number_with_content(declaration, literal.id, message, label, "let an instruction name it as `out`")
+        let help = match self.method.delegates.is_empty() {
+            true => "let an instruction name it as `out`",
+            false => "let an instruction name it as `out`, or the call of a delegate among its `args`",
+        };
+        self.number_with_content(declaration, literal.id, message, label, help)
     }
 }

@@ -169,7 +169,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if known.reported && !known.is_input && written.data.is_none() && (scalar_type.is_none() || stated.is_none()) {
             return tensor;
         }
-        let Some((sizes, data)) = self.content(value, written, known, scalar_type) else { return tensor };
+        let Some((sizes, data)) = self.content(value, written, known, scalar_type) else {
+            self.invalid.push(declaration);
+            return tensor;
+        };
         tensor.data = data;
         let order = written.dim_order.as_ref().map(|order| order.value.clone());
         tensor.dim_order = Some(order.unwrap_or_else(|| DimOrder::contiguous(sizes.len())));
