@@ -247,7 +247,7 @@ fn branches(count: i64) -> Program {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
     let (index, one, zero) = (add(plan, EValue::Int(0)), add(plan, EValue::Int(1)), add(plan, EValue::Int(0)));
-    let (number, condition) = (add(plan, EValue::Int(1)), add(plan, EValue::Bool(true)));
+    let (number, condition) = (add(plan, EValue::Double(1.0)), add(plan, EValue::Bool(true)));
     let (table, row) = (add_tensor(plan, 4096, 100_000), add_tensor(plan, 2048, 1));
     tensor(plan, row as usize).sizes = Some([][..].into());
     tensor(plan, row as usize).dim_order = Some([][..].into());
@@ -319,8 +319,8 @@ fn inferred_items_are_limited() {
 fn written_ints(count: usize) -> Program {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let [one, zero, number] = [1, 0, 1].map(|number| add(plan, EValue::Int(number)));
-    let condition = add(plan, EValue::Bool(true));
+    let [one, zero] = [1, 0].map(|number| add(plan, EValue::Int(number)));
+    let (number, condition) = (add(plan, EValue::Double(1.0)), add(plan, EValue::Bool(true)));
     plan.inputs.get_or_insert_default().push(ValueId(number));
     call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
     for _ in 0..count {

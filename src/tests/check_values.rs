@@ -496,3 +496,16 @@ fn the_first_element_of_an_empty_constant_is_not_read() {
     let model = crate::Model::from_yaml("m.yaml", yaml, ".");
     assert!(model.check(&pte_check::CheckOptions::default()).is_ok());
 }
+
+/// The runtime accepts only the stored value for an Int or a Bool that is an input (I-27).
+#[test]
+fn numbers_that_are_inputs_are_those_of_the_file() {
+    let program = |divisor: i64| {
+        format!(
+            "methods: {{forward: {{values: {{x: {divisor}, y: 7, z: 64}}, inputs: [x], outputs: [z],
+            instructions: [{{kernel: executorch_prim::floordiv.Scalar, args: [y, x], out: z}}]}}}}"
+        )
+    };
+    let rejected = |divisor: i64| crate::Model::from_yaml("m.yaml", program(divisor), ".").assembly().is_err();
+    assert!(rejected(0) && !rejected(3));
+}

@@ -69,8 +69,9 @@ impl Inference {
                 }
             }
         }
-        // The caller sets inputs.
-        for input in plan.inputs.iter().flatten().filter_map(|input| input.get()) {
+        // The caller sets inputs, but an Int or a Bool only to the value that it has in the program (I-27).
+        let is_free = |input: &usize| !matches!(plan.values().get(*input), Some(EValue::Int(_) | EValue::Bool(_)));
+        for input in plan.inputs.iter().flatten().filter_map(|input| input.get()).filter(is_free) {
             if let Some(writes) = inference.writes.get_mut(input) {
                 *writes = writes.saturating_add(1);
             }

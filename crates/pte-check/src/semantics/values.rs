@@ -300,6 +300,14 @@ impl<'m, 'p> Machine<'m, 'p> {
         items.chain([value]).filter(|value| self.is_tensor(*value)).collect()
     }
 
+    /// Returns `true` for an input whose content the caller decides. The runtime takes another Int, Bool or String than
+    /// that of the program for an error, and a Double only if it is close (I-27).
+    fn is_callers(&self, value: usize) -> bool {
+        let is_fixed =
+            matches!(self.method.values()[value], EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::String(_));
+        self.method.is_input[value] && !is_fixed
+    }
+
     fn is_tensor(&self, value: usize) -> bool {
         matches!(self.method.values()[value], EValue::Tensor(_))
     }
@@ -307,9 +315,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     /// Returns `true` for a tensor whose content may change: neither a constant nor an input that nothing writes.
     fn is_computed(&self, value: usize) -> bool {
         let is_written = self.method.first_write(value).is_some();
-        (is_written || !self.method.is_input[value])
-            && self.method.facts[value].has_bytes
-            && self.fixed(value).is_none()
+        (is_written || !self.is_callers(value)) && self.method.facts[value].has_bytes && self.fixed(value).is_none()
     }
 
     /// Returns the data of a constant that no instruction replaces or writes.
@@ -338,7 +344,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     /// Returns what a followed value is before the first execution.
     fn initial(&self, value: usize) -> Possible {
         match &self.method.values()[value] {
-            _ if self.method.is_input[value] => Possible::caller(),
+            _ if self.is_callers(value) => Possible::caller(),
             EValue::Tensor(Tensor { data: TensorData::Blob(data), .. }) => {
                 Possible::of(Item::Content(self.found.contents.borrow_mut().add(Node::Constant(*data))))
             }
@@ -351,7 +357,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let value = self.base(value);
         match self.slots[value] {
             Some(slot) => state[slot as usize].clone(),
-            None if self.method.is_input[value] => Possible::caller(),
+            None if self.is_callers(value) => Possible::caller(),
             None => match self.fixed(value) {
                 Some(content) => Possible::of(content),
                 None => Item::of(&self.method.values()[value]).map_or_else(Possible::caller, Possible::of),
@@ -457,7 +463,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 // The caller decides how many executions there are.
                 path.execution += 1;
                 path.rounds.clear();
-                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.method.is_input[**value]);
+                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value));
                 slots.for_each(|(_, possible)| possible.caller = true);
                 let several = path.execution > limits::COMPUTED.of(0) + 1;
                 for (possible, last) in
@@ -573,7 +579,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         for access in self.method.step_accesses(step).iter().filter(|access| access.kind.keeps()) {
             let value = access.value as usize;
             let is_tensor = self.is_tensor(value);
-            let is_changing = self.slots[value].is_some() || self.method.is_input[value];
+            let is_changing = self.slots[value].is_some() || self.is_callers(value);
             let needs_content = known.is_none_or(|known| !known.needs_no_content(access.arg as usize));
             let is_read = if is_tensor { with_contents && needs_content } else { is_changing };
             if !is_read || seen.contains(&value) {
@@ -738,7 +744,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             let value = self.method.value(*arg)?;
             let assumed = assumption.iter().find(|(other, _)| *other == value).map(|(_, item)| *item);
             let item = assumed.or_else(|| Item::of(&self.method.values()[value]));
-            item.filter(|_| assumed.is_some() || !self.method.is_input[value])?.number()
+            item.filter(|_| assumed.is_some() || !self.is_callers(value))?.number()
         };
         if let Some(compute) = known.facts.computation {
             let numbers: Option<SmallVec<[Number; 3]>> =
@@ -751,7 +757,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let assumed = assumption.iter().map(|(value, item)| (*value, item.knowledge()));
         let mut is_caller = *caller || assumption.iter().any(|(_, item)| matches!(item, Item::AtMost(_)));
         let inputs = args.iter().filter_map(|arg| self.method.value(*arg));
-        is_caller |= { inputs }.any(|value| self.method.is_input[value] && self.slots[value].is_none());
+        is_caller |= { inputs }.any(|value| self.is_callers(value) && self.slots[value].is_none());
         match self.inference.assuming(assumed, |inference| inference.call(values, known, args)).as_deref() {
             Ok([ResultMeta::Int(IntMeta::Exact(int))]) => return Some(Possible::of(Item::Int(*int))),
             Ok([ResultMeta::Int(IntMeta::AtMost(most))]) => return Some(Possible::of(Item::AtMost(*most))),
