@@ -1,6 +1,6 @@
 //! Annotates arbitrary bytes: no panic, time and memory bounded by the file size, each byte has one owner.
 //!
-//! Run by `cargo +nightly fuzz run annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are
+//! Run by `cargo fuzz run -s none annotate`; the binary files under `tests/golden/upstream` and `fuzz/seeds/check` are
 //! good seeds.
 
 #![no_main]

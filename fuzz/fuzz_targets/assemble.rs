@@ -1,7 +1,7 @@
 //! Assembles arbitrary YAML to files or an error: no panic, time and memory bounded by the size of the source and of
 //! the data.
 //!
-//! Run by `cargo +nightly fuzz run assemble`; the sources under `examples` and `tests/golden` are good seeds.
+//! Run by `cargo fuzz run -s none assemble`; the sources under `examples` and `tests/golden` are good seeds.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! Validates arbitrary bytes: no panic, time and memory bounded by the file size. A file without errors can be read.
 //!
-//! Run by `cargo +nightly fuzz run check`; the binary files under `tests/golden/upstream` are good seeds.
+//! Run by `cargo fuzz run -s none check`; the binary files under `tests/golden/upstream` are good seeds.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
 //! Describes and decodes arbitrary payloads of delegates: no panic, memory bounded by their size; what is decoded is
 //! reproduced byte for byte.
 //!
-//! Run by `cargo +nightly fuzz run delegate`; `examples/data/linear.xnnpack` and `tests/data/payloads/*.bin` are good
+//! Run by `cargo fuzz run -s none delegate`; `examples/data/linear.xnnpack` and `tests/data/payloads/*.bin` are good
 //! seeds.
 
 #![no_main]

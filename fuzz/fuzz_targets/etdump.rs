@@ -1,6 +1,6 @@
 //! Reads arbitrary ETDumps, and the values that they refer to: no panic, memory bounded by their size.
 //!
-//! Run by `cargo +nightly fuzz run etdump`; `crates/pte-etdump/tests/recorded/*.etdump` are good seeds.
+//! Run by `cargo fuzz run -s none etdump`; `crates/pte-etdump/tests/recorded/*.etdump` are good seeds.
 
 #![no_main]
 

@@ -1,9 +1,9 @@
 //! Executes arbitrary programs that `check` accepts in the real runtime, in a process that stays: none crashes it or
-//! does not end. Crashes that depend on the caller (docs/check.md) are counted: those with some contents of inputs only,
-//! and those of named state without memory.
+//! does not end. Crashes that depend on the caller (docs/check.md) are counted: those with some contents of inputs
+//! only, and those of named state without memory.
 //!
 //! Most inputs are changes of an accepted program by its meaning, those of `program_mutants`. Only accepted files enter
-//! the corpus. Run by `cargo +nightly fuzz run execute`; the `.pte` files under `tests/golden/upstream` and of
+//! the corpus. Run by `cargo fuzz run -s none execute`; the `.pte` files under `tests/golden/upstream` and of
 //! `pte-emit generate` are good seeds.
 
 #![no_main]

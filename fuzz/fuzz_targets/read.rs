@@ -1,7 +1,7 @@
 //! Prints and reassembles arbitrary bytes: no panic, time and memory bounded by the file size. YAML without a reported
 //! difference reproduces the file byte for byte.
 //!
-//! Run by `cargo +nightly fuzz run read`; the binary files under `tests/golden/upstream` are good seeds.
+//! Run by `cargo fuzz run -s none read`; the binary files under `tests/golden/upstream` are good seeds.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
 //! Assembles arbitrary YAML, prints the file, and assembles the printed YAML to the same file.
 //!
-//! Files with patches of `raw:` are skipped. Run by `cargo +nightly fuzz run round_trip`; the sources under `examples`
+//! Files with patches of `raw:` are skipped. Run by `cargo fuzz run -s none round_trip`; the sources under `examples`
 //! and `tests/golden` are good seeds. `tests/suite/dump.rs` has a short run of the same property.
 
 #![no_main]

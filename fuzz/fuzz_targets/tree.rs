@@ -1,6 +1,6 @@
 //! Parses arbitrary YAML to a tree or an error; every node and every error has a span in the source.
 //!
-//! Run by `cargo +nightly fuzz run tree`.
+//! Run by `cargo fuzz run -s none tree`.
 
 #![no_main]
 
