@@ -242,8 +242,12 @@ pub mod program {
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
     pub use crate::facade::bless::Blessed;
+    pub use crate::facade::running::{RunOptions, RunOutputs};
     pub use crate::facade::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
+    pub use pte_run::install::{
+        InstallError, InstallOptions, InstalledRunner, RELEASE as RUNNER_RELEASE, RunnerFolder,
+    };
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
@@ -254,6 +258,7 @@ pub mod command {
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::is_null_device;
+    pub use pte_inspect::statistics::TensorStatistics;
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};

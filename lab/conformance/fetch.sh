@@ -82,7 +82,8 @@ lib=$tree/executorch/lib
 
 build() {
   local program=$1
-  if [ -x "$dir/$program" ] && ! [ "$here/$program.cpp" -nt "$dir/$program" ] &&
+  local source=${2:-$here/$program.cpp}
+  if [ -x "$dir/$program" ] && ! [ "$source" -nt "$dir/$program" ] &&
     ! [ "$here/fetch.sh" -nt "$dir/$program" ]; then
     return
   fi
@@ -94,7 +95,7 @@ build() {
     -DC10_USING_CUSTOM_GENERATED_MACROS -DET_EVENT_TRACER_ENABLED -DET_USE_THREADPOOL \
     -isystem "$include" \
     -isystem "$include/executorch/runtime/core/portable_type/c10" \
-    "$here/$program.cpp" -o "$tmp/$program" \
+    "$source" -o "$tmp/$program" \
     -L"$lib" -Wl,--no-as-needed \
     -lexecutorch -lexecutorch_kernels_optimized -lexecutorch_kernels_quantized \
     -lexecutorch_backend_xnnpack -lexecutorch_threadpool -lexecutorch_etdump \
@@ -105,7 +106,7 @@ build() {
   mv "$tmp/$program" "$dir/$program"
 }
 
-build runner
+build runner "$repo/crates/pte-run/src/runner.cpp"
 build mutants
 build memory
 build delegates

@@ -2,7 +2,7 @@
 //! this file reads the inputs and draws.
 
 mod budget;
-mod numeric;
+pub mod numeric;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -48,7 +48,9 @@ mod reduce;
 mod releases;
 mod rename;
 mod report;
+mod run;
 mod runner;
+mod runners;
 mod schema;
 mod size;
 mod sources;
@@ -212,6 +214,10 @@ enum Command {
     Firmware(firmware::FirmwareArguments),
     /// Run the tests of YAML files in a runtime, and compare the outputs; or write them as the expected ones.
     Test(test::TestArguments),
+    /// Execute a method in the runtime, and print its outputs
+    Run(run::RunArguments),
+    /// Install the runtime in which programs are executed, or list and remove what is installed
+    Runner(runners::RunnersArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
     /// Print the completions of a shell.
@@ -311,6 +317,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
         Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
         Some(Command::Test(arguments)) => test::run(&arguments, &messages),
+        Some(Command::Run(arguments)) => run::run(&arguments, &messages),
+        Some(Command::Runner(arguments)) => runners::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Cli::command()),
         Some(Command::Man(arguments)) => man::run(&arguments, Cli::command(), AFTER_HELP),

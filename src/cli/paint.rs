@@ -30,7 +30,7 @@ impl Paint {
         if self.is_coloured { format!("{style}{text}{style:#}").into() } else { text.into() }
     }
 
-    /// Returns lines of a finding, of which the first begins with the level and the rule: `error[B-1]: ...`.
+    /// Returns lines of a finding, of which the first begins with the severity and the id of the rule.
     pub fn finding(self, level: Level, lines: &str) -> Cow<'_, str> {
         let style = match level {
             Level::Error => WORSE.bold(),

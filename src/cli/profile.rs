@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::profile::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, Recording};
+use pte_emit::{Error, Model};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;
@@ -70,7 +71,8 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
         true => json::text(&found),
         false => {
             let mut out = String::new();
-            found.methods.iter().for_each(|method| write_method(&model.label(), method, arguments, &mut out));
+            let ProfileArguments { by, limit, .. } = arguments;
+            found.methods.iter().for_each(|method| write_method(&model.label(), method, by, limit.rows(), &mut out));
             out
         }
     };
@@ -78,9 +80,19 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
     Ok(Exit::Ok)
 }
 
-fn write_method(name: &str, method: &MethodProfile, arguments: &ProfileArguments, out: &mut String) {
-    let limit = arguments.limit.rows();
-    let is_shown = |by| arguments.by.is_empty() || arguments.by.contains(&by);
+/// Returns the tables of a recording of one method.
+///
+/// # Errors
+/// A recording of another program.
+pub fn tables(model: &Model, recording: &Recording, method: &str, limit: usize) -> Result<String, Error> {
+    let found = model.profile(recording, &[method.to_owned()])?;
+    let mut out = String::new();
+    found.methods.iter().for_each(|method| write_method(&model.label(), method, &[], limit, &mut out));
+    Ok(out)
+}
+
+fn write_method(name: &str, method: &MethodProfile, only: &[ByName], limit: usize, out: &mut String) {
+    let is_shown = |by| only.is_empty() || only.contains(&by);
     let executions = counted(method.executions.count, "execution");
     let _ = writeln!(out, "{}: method {}: {executions}", escaped(name), clipped(&method.name));
     let whole = [("execution", &method.executions), ("outside of instructions", &method.overhead)];

@@ -1,10 +1,12 @@
 //! Arguments about the runner: the process that executes programs in a runtime.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
-use pte_emit::run::{RunLimits, RunnerCommand};
+use pte_emit::run::{RUNNER_RELEASE, RunLimits, RunnerCommand, RunnerFolder};
 
 use super::exit::Failure;
 use super::interrupt;
@@ -14,8 +16,8 @@ use super::options;
 #[derive(Debug, Args)]
 pub struct RunnerArguments {
     /// Command that starts the runtime, as in a shell but without expansions; the path of a program follows it. By
-    /// default that of the environment variable PTE_EMIT_RUNNER, or else the Python package, if ExecuTorch is installed
-    /// beside it
+    /// default that of the environment variable PTE_EMIT_RUNNER, or else that of `pte-emit runner install`, or the
+    /// Python package, if ExecuTorch is installed beside it. A release stands for its installed runner
     #[arg(long, value_name = "COMMAND")]
     runner: Option<String>,
     /// Time limit of a run; one that exceeds it is an error
@@ -27,7 +29,25 @@ pub struct RunnerArguments {
 const RUNNER: &str = "PTE_EMIT_RUNNER";
 
 /// Environment variable with the Python that has the package; its command sets it.
-const PYTHON: &str = "PTE_EMIT_PYTHON";
+pub const PYTHON: &str = "PTE_EMIT_PYTHON";
+
+/// Returns the value of a variable that is not empty.
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns the folder of runners of the user: `runners` below `$PTE_EMIT_CACHE`, or below `pte-emit` in the folder for
+/// caches of the system. `None` if there is no home folder.
+pub fn runners() -> Option<RunnerFolder> {
+    let set = |name: &str| variable(name).map(PathBuf::from);
+    let of_system = || match () {
+        () if cfg!(windows) => set("LOCALAPPDATA"),
+        () if cfg!(target_os = "macos") => set("HOME").map(|home| home.join("Library/Caches")),
+        () => set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache"))),
+    };
+    let cache = set("PTE_EMIT_CACHE").or_else(|| Some(of_system()?.join("pte-emit")))?;
+    Some(RunnerFolder::new(cache.join("runners")))
+}
 
 impl RunnerArguments {
     /// Returns the limits of a run, which an interrupt ends.
@@ -45,15 +65,20 @@ impl RunnerArguments {
         let parse = |origin: &str, text: &str| {
             RunnerCommand::parse(text).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
         };
+        let folder = runners();
+        let installed = |release: &str| folder.as_ref()?.find(release).map(|runner| runner.command());
         if let Some(text) = &self.runner {
-            return parse("--runner", text);
+            return installed(text).map_or_else(|| parse("--runner", text), Ok);
         }
         if let Ok(text) = std::env::var(RUNNER)
             && !text.is_empty()
         {
             return parse(RUNNER, &text);
         }
-        let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
+        if let Some(command) = installed(RUNNER_RELEASE) {
+            return Ok(command);
+        }
+        let python = variable(PYTHON).unwrap_or_else(|| "python3".into());
         // Without an import of torch, which takes seconds.
         let probe =
             "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, ('executorch', 'pte_emit'))))";
@@ -62,10 +87,9 @@ impl RunnerArguments {
         if process.status().is_ok_and(|status| status.success()) {
             return Ok(RunnerCommand::new(python).with_arguments(["-m", "pte_emit.runner"]));
         }
-        Err(Failure::Usage(format!(
-            "there is no runner: name one by `--runner COMMAND` or {RUNNER}, or install ExecuTorch for {} by \
-             `pip install 'pte-emit[runtime]'`; docs/runners.md has the protocol and a runner in C++",
-            python.display()
-        )))
+        Err(Failure::usage(
+            "there is no runner: `pte-emit runner install` builds one with ExecuTorch's package; `--runner COMMAND` or \
+             PTE_EMIT_RUNNER names another (docs/runners.md)",
+        ))
     }
 }

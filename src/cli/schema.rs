@@ -34,6 +34,7 @@ mod tests {
     use super::super::manifest::VerifyDocument;
     use super::super::memory::MemoryDocument;
     use super::super::ops::Listed;
+    use super::super::run::RunDocument;
     use super::super::test::TestDocument;
 
     /// Makes all keys known, and descriptions plain text.
@@ -132,6 +133,7 @@ mod tests {
                     &[of::<WeightList>, of::<WeightChanges>, of::<Manifest>, of::<VerifyDocument>],
                 ),
             ),
+            ("run", schema("Document of pte-emit run with --json", &[of::<RunDocument>])),
             ("test", schema("Document of pte-emit test with --json", &[of::<TestDocument<'static>>])),
             ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),
         ];

@@ -257,7 +257,7 @@ fn explain(test: &TestOutcome, out: &mut String) {
     }
 }
 
-fn difference_text(difference: &OutputDifference) -> String {
+pub fn difference_text(difference: &OutputDifference) -> String {
     let OutputDifference { kind, output, element, expected, found, error, tolerance, differing, elements, .. } =
         difference;
     let output = output.map_or_else(String::new, |output| format!("output {output}"));

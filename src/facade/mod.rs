@@ -14,6 +14,7 @@ pub mod model;
 pub mod numeric;
 pub mod payload;
 pub mod profile;
+pub mod running;
 pub mod source;
 pub mod target;
 pub mod testing;

@@ -906,7 +906,7 @@ fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blo
 }
 
 /// Returns the names of values by path: of the YAML, or those that `dump` prints.
-fn value_names(side: &Side) -> HashMap<String, String> {
+pub(crate) fn value_names(side: &Side) -> HashMap<String, String> {
     let printed = if side.has_value_names() { Vec::new() } else { printer::values(&side.program) };
     let mut names = HashMap::new();
     for (method, plan) in side.program.plans().iter().enumerate() {

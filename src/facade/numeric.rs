@@ -188,17 +188,17 @@ fn method_names<'s>(side: &'s Side, selection: &Selection) -> Vec<&'s str> {
 }
 
 /// The files of a program.
-struct Executable<'m> {
+pub(crate) struct Executable<'m> {
     model: &'m Model,
-    program: PathBuf,
-    data: Vec<PathBuf>,
+    pub(crate) program: PathBuf,
+    pub(crate) data: Vec<PathBuf>,
     /// Path of files that are written for it, without extension.
     stem: PathBuf,
 }
 
 impl<'m> Executable<'m> {
     /// Writes the files of a model to a folder, unless they are files.
-    fn new(model: &'m Model, folder: &Path, stem: &str) -> Result<Executable<'m>, Error> {
+    pub(crate) fn new(model: &'m Model, folder: &Path, stem: &str) -> Result<Executable<'m>, Error> {
         let stem = folder.join(stem);
         let mut executable = Executable { model, program: stem.with_extension("pte"), data: Vec::new(), stem };
         match &model.source().content {

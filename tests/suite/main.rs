@@ -39,6 +39,7 @@ mod profile;
 mod reader;
 mod reduce;
 mod report;
+mod run;
 mod runtime_releases;
 mod safetensors;
 mod schema;

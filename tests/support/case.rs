@@ -123,6 +123,7 @@ pub fn run(commands: &[String], source: &str, folder: &Path) -> Run {
         let arguments: Vec<String> = words.collect();
         let mut process = Command::new(super::command());
         process.args(&arguments).current_dir(folder).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        process.env("PTE_EMIT_CACHE", "cache");
         let done = Done::of(&[command.trim_start_matches("pte-emit ")], process.output().unwrap());
         warnings.extend(done.stderr.lines().filter_map(warning));
         last = Some(done);

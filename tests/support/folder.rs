@@ -50,6 +50,8 @@ impl Folder {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(super::command());
         command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        // Runners of the user are not found.
+        command.env("PTE_EMIT_CACHE", "cache");
         command
     }
 

@@ -16,6 +16,7 @@ struct Readme;
 mod command;
 pub mod compare;
 mod error;
+pub mod install;
 mod log;
 mod process;
 mod session;

@@ -5,7 +5,7 @@ use std::io;
 use std::str::FromStr;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use pte_model::data::Blob;
+use pte_model::data::{Blob, number};
 use pte_model::format::dim_order::is_permutation;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::nbytes;
@@ -87,6 +87,20 @@ impl OutputValue {
             },
             OutputValue::Other(_) => return None,
         })
+    }
+
+    /// Returns the first elements of a tensor, as in YAML, in the order of memory. `None` for a tensor without memory
+    /// or of an unknown element type, and for other values.
+    ///
+    /// ```
+    /// let value = pte_run::OutputValue::parse("tensor 6 2 0 0000803f0000c03f").unwrap();
+    /// assert_eq!(value.elements(2).unwrap(), ["1", "1.5"]);
+    /// ```
+    pub fn elements(&self, limit: usize) -> Option<Vec<String>> {
+        let OutputValue::Tensor { scalar_type, bytes: Some(bytes), .. } = self else { return None };
+        let info = scalar_type.info()?;
+        let text = |bytes: &[u8]| Some(number::element(number::decode(*scalar_type, bytes)?, info.encoding));
+        bytes.chunks_exact(info.size as usize).take(limit).map(text).collect()
     }
 }
 

@@ -24,6 +24,7 @@ mod numeric;
 mod optimize_memory;
 mod orders;
 mod program_mutants;
+mod run;
 mod safetensors;
 mod sharing;
 mod weights;

@@ -45,7 +45,7 @@ pub struct NumericArguments {
 }
 
 /// Parses a tolerance.
-fn tolerance(text: &str) -> Result<f64, String> {
+pub fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "expected a number that is not negative, such as 0 or 1e-3".into())
 }

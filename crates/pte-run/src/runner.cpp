@@ -1,10 +1,10 @@
 // runner.cpp: loads one .pte program (and its .ptd files) in the real
 // ExecuTorch runtime and executes a line script, so that tests can compare the
-// outputs of the runtime with the expected ones. The protocol is described
-// in README.md next to this file; fetch.sh builds it.
+// outputs of the runtime with the expected ones. docs/runners.md describes the
+// protocol; `pte-emit runner install` builds it (install.rs), and
+// lab/conformance/fetch.sh does for tests.
 //
-// It is not part of the pte-emit crate, and not a sandbox: a malformed file may
-// crash this process.
+// It is not a sandbox: a malformed file may crash this process.
 
 #include <executorch/devtools/etdump/data_sinks/file_data_sink.h>
 #include <executorch/devtools/etdump/etdump_flatcc.h>

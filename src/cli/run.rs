@@ -1,0 +1,262 @@
+//! `pte-emit run FILE`: executes a method in the runtime, and prints its outputs.
+//!
+//! `test` executes tests, `diff --numeric` compares two programs.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pte_emit::command::TensorStatistics;
+use pte_emit::command::text::{clipped, counted, escaped};
+use pte_emit::profile::Recording;
+use pte_emit::program::test_cases::{TestData, Tolerance};
+use pte_emit::run::{RunOptions, RunOutputs};
+use pte_emit::{Code, Error};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::diff::numeric::tolerance;
+use super::exit::{Exit, Failure};
+use super::interrupt;
+use super::io::Messages;
+use super::json;
+use super::options::{FormatArguments, TextOrJson};
+use super::outputs::{Outputs, Replaced};
+use super::paint::{HEADING, Paint};
+use super::profile;
+use super::runner::RunnerArguments;
+use super::sources::{SourceArguments, Sources};
+use super::stdout;
+use super::test;
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// A .pte, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Input by its name in `dump`, or its number from 0: numbers (1,2,3, or nested as in YAML), @FILE.npy,
+    /// @FILE.safetensors:KEY, random, random:SEED, or one number for all elements; may be repeated. Others are ones
+    #[arg(short = 'i', long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
+    values: Vec<(String, String)>,
+    /// Random numbers of a seed for the inputs that are not given, in place of ones
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    random: Option<u64>,
+    /// Method; by default forward, or the only one that computes
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+    /// Execute the loaded method several times, with the same inputs, and print the time of each; state is kept
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    repeat: Option<u64>,
+    /// Print all elements, not only the first ones
+    #[arg(long)]
+    all: bool,
+    /// Write the outputs as a .safetensors, by name
+    #[arg(short, long, value_name = "FILE.safetensors")]
+    output: Option<PathBuf>,
+    /// Compare the outputs with the tensors of a .safetensors that have their names; exit with status 1 if they differ
+    #[arg(long, value_name = "FILE.safetensors")]
+    expect: Option<PathBuf>,
+    /// Absolute difference that counts as equal with --expect
+    #[arg(long, value_name = "NUMBER", default_value = "1e-6", value_parser = tolerance, requires = "expect")]
+    atol: f64,
+    /// Relative difference that counts as equal with --expect, in addition
+    #[arg(long, value_name = "NUMBER", default_value = "1e-5", value_parser = tolerance, requires = "expect")]
+    rtol: f64,
+    /// Print the time by instruction, operator and delegate
+    #[arg(long)]
+    times: bool,
+    /// Write the ETDump of the executions, for `profile`
+    #[arg(long, value_name = "FILE")]
+    save_etdump: Option<PathBuf>,
+    #[command(flatten)]
+    runner: RunnerArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
+}
+
+/// Rows of a table of times that are printed; `profile` prints all.
+const TIMES: usize = 20;
+
+/// Elements of an output that are printed.
+const SHOWN: usize = 24;
+
+/// Parses `NAME=VALUE`.
+fn assignment(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, such as x=1,2,3 or x=@x.npy".into()),
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// No runner, inputs that do not suit the method, a run that fails, files that cannot be written.
+pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let sources = Sources::checked(&arguments.sources)?;
+    let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
+    sources.warn_unused(messages);
+    let folder = tempfile::Builder::new().prefix("pte-emit-run-").tempdir();
+    let folder = folder.map_err(|error| Failure::writing("the folder of the program", &error))?;
+    let etdump = (arguments.times || arguments.save_etdump.is_some()).then(|| folder.path().join("etdump"));
+    let mut options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
+    options = options.method(arguments.method.clone()).inputs(arguments.values.clone()).random(arguments.random);
+    options = options.repeat(arguments.repeat.unwrap_or(1)).etdump(etdump.clone());
+    interrupt::defer();
+    let found = model.run(&options, folder.path());
+    if interrupt::is_requested() {
+        return Ok(Exit::Interrupted);
+    }
+    let found = found?;
+    let mut out = match arguments.format.is_json() {
+        true => json::text(&RunDocument::new(&found, arguments.repeat.is_some())),
+        false => text(&found, arguments, messages.paint()),
+    };
+    if let Some(etdump) = etdump.as_deref().filter(|_| arguments.times) {
+        out += &profile::tables(&model, &Recording::open(etdump)?, &found.method, TIMES)?;
+    }
+    let mut exit = Exit::Ok;
+    if let Some(file) = &arguments.expect {
+        let mut allowed = Tolerance::default();
+        (allowed.atol, allowed.rtol) = (arguments.atol, arguments.rtol);
+        let comparison = found.compare(file, allowed)?;
+        if let Some(difference) = &comparison.difference {
+            exit = Exit::Input;
+            let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
+            let message = format!("`{}`: {}", name.unwrap_or_default(), test::difference_text(difference));
+            messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
+        }
+    }
+    let mut outputs = Outputs::default();
+    if let Some(path) = &arguments.output {
+        let written = found.to_safetensors().map_err(|error| Failure::writing(&path.display().to_string(), &error))?;
+        write(&mut outputs, path, &written)?;
+    }
+    if let Some((path, etdump)) = arguments.save_etdump.as_deref().zip(etdump.as_deref()) {
+        let bytes = std::fs::read(etdump).map_err(|error| Failure::reading("the ETDump of the runner", &error))?;
+        write(&mut outputs, path, &bytes)?;
+    }
+    outputs.commit()?;
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| exit)
+}
+
+fn write(outputs: &mut Outputs, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    outputs.write(path, Replaced::Any, bytes.len() as u64, &|_| (), |out| out.write_all(bytes))
+}
+
+/// Formats the outputs: name, kind, statistics, and the first elements.
+fn text(found: &RunOutputs, arguments: &RunArguments, paint: Paint) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}", paint.text(HEADING, &format!("method {}", clipped(&found.method))));
+    if arguments.repeat.is_some() {
+        let mut times: Vec<f64> = found.times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
+        let first = times.first().copied().unwrap_or_default();
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        let least = times.first().copied().unwrap_or_default();
+        let count = counted(times.len() as u64, "execution");
+        let _ = writeln!(out, "  {count}: first {first:.3} ms, least {least:.3} ms, median {median:.3} ms");
+    }
+    let limit = if arguments.all { usize::MAX } else { SHOWN };
+    for (name, value) in &found.outputs {
+        let name = clipped(name);
+        match value.to_test_data() {
+            Some(TestData::Tensor { scalar_type, sizes, data, .. }) => {
+                let statistics = TensorStatistics::read(&data, scalar_type).ok().flatten();
+                let statistics = statistics.map_or_else(String::new, |found| statistics_text(&found));
+                let _ = writeln!(out, "  {name}: {scalar_type} {sizes:?}{statistics}");
+                let Some(elements) = value.elements(limit) else { continue };
+                let is_whole = elements.len() as u64 == sizes.iter().map(|size| *size as u64).product::<u64>();
+                let line = format!("    [{}{}]", elements.join(", "), if is_whole { "" } else { ", ..." });
+                let _ = writeln!(out, "{line}");
+            }
+            Some(data) => _ = writeln!(out, "  {name}: {}", scalar(&data)),
+            None => _ = writeln!(out, "  {name}: a value that the runner cannot print"),
+        }
+    }
+    out
+}
+
+fn statistics_text(found: &TensorStatistics) -> String {
+    let mut text = String::new();
+    if let (Some(minimum), Some(maximum), Some(mean)) = (found.minimum, found.maximum, found.mean) {
+        let [minimum, maximum, mean] = [minimum, maximum, mean].map(six_digits);
+        let _ = write!(text, ", {minimum} to {maximum}, mean {mean}");
+    }
+    if found.not_finite > 0 {
+        let _ = write!(text, ", {} not finite", found.not_finite);
+    }
+    text
+}
+
+/// Rounds a number to six significant digits.
+fn six_digits(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
+fn scalar(data: &TestData) -> String {
+    match data {
+        TestData::Null => "null".to_owned(),
+        TestData::Int(number) => number.to_string(),
+        TestData::Double(number) => format!("{number:?}"),
+        TestData::Bool(truth) => truth.to_string(),
+        TestData::String(text) => format!("\"{}\"", escaped(text)),
+        TestData::Tensor { .. } => String::new(),
+    }
+}
+
+/// Outputs as a document.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunDocument {
+    /// Name of the method.
+    method: String,
+    /// Outputs, in order.
+    outputs: Vec<OutputDocument>,
+    /// Seconds of each execution, with `--repeat`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<Vec<f64>>,
+}
+
+/// An output.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct OutputDocument {
+    /// Name.
+    name: String,
+    /// Element type of a tensor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensor: Option<String>,
+    /// Size of each dimension of a tensor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes: Option<Vec<i32>>,
+    /// Elements in the order of memory, or the value alone. Numbers that JSON does not have are strings: `.nan`.
+    data: Vec<Value>,
+}
+
+/// Returns a number in YAML as JSON.
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+impl RunDocument {
+    fn new(found: &RunOutputs, with_times: bool) -> RunDocument {
+        let output = |(name, value): &(String, pte_emit::run::OutputValue)| {
+            let (mut tensor, mut shape, mut data) = (None, None, Vec::new());
+            match value.to_test_data() {
+                Some(TestData::Tensor { scalar_type, sizes, .. }) => {
+                    (tensor, shape) = (Some(scalar_type.to_string()), Some(sizes));
+                    data = value.elements(usize::MAX).unwrap_or_default().iter().map(|text| json_of(text)).collect();
+                }
+                Some(found) => data.push(json_of(&scalar(&found))),
+                None => {}
+            }
+            OutputDocument { name: name.clone(), tensor, sizes: shape, data }
+        };
+        let times = with_times.then(|| found.times.iter().map(std::time::Duration::as_secs_f64).collect());
+        RunDocument { method: found.method.clone(), outputs: found.outputs.iter().map(output).collect(), times }
+    }
+}

@@ -1,0 +1,348 @@
+//! [`Model::run`]: executes a method in a runner, with inputs as text, and returns the outputs by name.
+//!
+//! The inputs are those of a test that is written for the method: values are read, converted and checked as in the YAML
+//! of tests.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::emitter::safetensors;
+use crate::facade::model::{self, Model};
+use crate::facade::numeric::Executable;
+use crate::facade::testing;
+use pte_diff::Side;
+use pte_model::data::Origin;
+use pte_model::diagnostics::text::{clipped, first_names};
+use pte_model::diagnostics::{Code, Diagnostic, Report};
+use pte_model::error::Error;
+use pte_model::program::element::Part;
+use pte_model::program::test_cases::{MethodTests, TestCase, TestData, Tolerance};
+use pte_model::program::{
+    EValue, ExecutionPlan, ExternalData, Program, Tensor, TensorLayout, TensorShapeDynamism, ValueId,
+};
+use pte_model::reader;
+use pte_run::compare::{self, OutputComparison};
+use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
+
+pte_model::options! {
+    /// Options of [`Model::run`].
+    ///
+    /// ```
+    /// use pte_emit::run::{RunOptions, RunnerCommand};
+    ///
+    /// let options = RunOptions::new(RunnerCommand::new("./runner")).inputs(vec![("x".into(), "[1, 2]".into())]);
+    /// assert_eq!(options.repeat, 1);
+    /// ```
+    #[derive(Debug, Clone)]
+    pub struct RunOptions {
+        /// Command of the runner.
+        pub runner: RunnerCommand,
+        /// Limits of the process.
+        pub limits: RunLimits,
+        /// Method; by default `forward`, or the only method with instructions.
+        pub method: Option<String>,
+        /// Inputs by name, or by their number from 0: values as in the tests of YAML, `@FILE.npy`,
+        /// `@FILE.safetensors:KEY`, `random`, or a number for each element. All others are 1, or those of the program.
+        pub inputs: Vec<(String, String)>,
+        /// Seed of random inputs in place of ones.
+        pub random: Option<u64>,
+        /// Number of executions of the loaded method, which keeps its state.
+        pub repeat: u64,
+        /// File for the ETDump of all executions.
+        pub etdump: Option<PathBuf>,
+    }
+}
+
+impl RunOptions {
+    /// Creates options with defaults.
+    pub fn new(runner: RunnerCommand) -> RunOptions {
+        let (limits, method, inputs, random, etdump) = Default::default();
+        RunOptions { runner, limits, method, inputs, random, repeat: 1, etdump }
+    }
+}
+
+/// What a method computed, of [`Model::run`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOutputs {
+    /// Name of the method.
+    pub method: String,
+    /// Inputs, in order.
+    pub inputs: Vec<(String, TestData)>,
+    /// Outputs of the last execution, in order.
+    pub outputs: Vec<(String, OutputValue)>,
+    /// Time of each execution, with the round trip to the runner.
+    pub times: Vec<Duration>,
+}
+
+impl RunOutputs {
+    /// Returns the outputs that are tensors as a `.safetensors` file, by name.
+    ///
+    /// # Errors
+    /// An element type that the format does not have, two outputs of one name.
+    pub fn to_safetensors(&self) -> io::Result<Vec<u8>> {
+        let mut program = Program::default();
+        for (name, value) in &self.outputs {
+            if let Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) = value.to_test_data() {
+                let data = program.add_blob(data);
+                let layout = TensorLayout { scalar_type, sizes, dim_order };
+                program
+                    .external_data
+                    .push(ExternalData { tensor_layout: Some(layout), ..ExternalData::new(name, data) });
+            }
+        }
+        let mut out = Vec::new();
+        safetensors::emit(&program)?.write(&mut out)?;
+        Ok(out)
+    }
+
+    /// Compares the outputs with the tensors of the same names in a `.safetensors` file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or has no tensor for an output.
+    pub fn compare(&self, file: &Path, tolerance: Tolerance) -> Result<OutputComparison, Error> {
+        let name = file.display().to_string();
+        let unreadable = |error: io::Error| Error::io(&name, "", &error);
+        let expected = reader::safetensors::read(&Origin::File(file.into())).map_err(unreadable)?;
+        let of = |output: &str| {
+            let entry = expected.external_data.iter().find(|entry| entry.key == output);
+            let Some((data, layout)) = entry.and_then(|entry| Some((entry.data, entry.tensor_layout.clone()?))) else {
+                let known = first_names(expected.external_data.iter().map(|entry| entry.key.as_str()));
+                let message = format!("no tensor `{}`, the name of an output; the file has {known}", clipped(output));
+                return Err(Error::input(Code::UnmetRequest, &name, message));
+            };
+            let TensorLayout { scalar_type, sizes, dim_order } = layout;
+            Ok(TestData::Tensor { scalar_type, sizes, dim_order, data: expected.blob(data).clone() })
+        };
+        let outputs = self.outputs.iter().map(|(name, _)| of(name)).collect::<Result<_, _>>()?;
+        let Tolerance { atol, rtol, .. } = tolerance;
+        let found: Vec<OutputValue> = self.outputs.iter().map(|(_, value)| value.clone()).collect();
+        let case = TestCase { inputs: Vec::new(), outputs: Some(outputs), atol, rtol };
+        compare::outputs(&case, &found).map_err(unreadable)
+    }
+}
+
+impl Model {
+    /// Executes a method in a runner. Files are written to `folder`, which the caller creates and removes.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::program::test_cases::Tolerance;
+    /// use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand};
+    ///
+    /// // A runner whose methods return 7.
+    /// let script = "echo program ok; while read command rest; do case $command in
+    ///     outputs) echo outputs 1; echo output 0 int 7;; *) echo $command ok; esac; done";
+    /// let options = RunOptions::new(RunnerCommand::new("sh").with_arguments(["-c", script]));
+    ///
+    /// let model = Model::open("examples/linear.yaml")?;
+    /// let folder = tempfile::tempdir()?.keep();
+    /// let found: RunOutputs = model.run(&options.clone().inputs(vec![("x".into(), "[1, 2, 3, 4]".into())]), &folder)?;
+    /// assert_eq!((&*found.inputs[0].0, &found.outputs[0]), ("x", &("y".to_owned(), OutputValue::Int(7))));
+    /// // Outputs that are tensors can be a file, with which later ones are compared.
+    /// std::fs::write(folder.join("seven.safetensors"), found.to_safetensors()?)?;
+    /// let error = found.compare(&folder.join("seven.safetensors"), Tolerance::default()).unwrap_err();
+    /// assert!(error.to_string().contains("no tensor `y`"), "{error}");
+    ///
+    /// let error = model.run(&options.inputs(vec![("z".into(), "1".into())]), &folder).unwrap_err();
+    /// assert!(error.to_string().contains("no input `z`"), "{error}");
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source without the method, inputs that do not suit it, a runner that fails.
+    pub fn run(&self, options: &RunOptions, folder: &Path) -> Result<RunOutputs, Error> {
+        let side = self.side()?;
+        let program = Executable::new(self, folder, "model")?;
+        let failed = |message: String| Error::input(Code::UnmetRequest, &self.label(), message);
+        let (index, plan) = self::method(&side, options.method.as_deref()).map_err(failed)?;
+        let method = plan.name.clone().unwrap_or_default();
+        let names = model::value_names(&side);
+        let named = |what: &str, ids: &Option<Vec<ValueId>>| -> Vec<String> {
+            let name = |(number, id): (usize, &ValueId)| {
+                let path = id.get().map(|value| side.path(index, Part::Value(value)));
+                path.and_then(|path| names.get(&path).cloned()).unwrap_or_else(|| format!("{what}{number}"))
+            };
+            ids.iter().flatten().enumerate().map(name).collect()
+        };
+        let (inputs, outputs) = (named("input", &plan.inputs), named("output", &plan.outputs));
+        let data = self::inputs(plan, &inputs, options, self)?;
+        let mut runner = options.runner.clone();
+        if let Some(path) = &options.etdump {
+            runner = runner.with_arguments(["--etdump".into(), path.as_os_str().to_owned()]);
+        }
+        let room = testing::output_bytes(plan);
+        let limits = testing::with_outputs(&options.limits, room);
+        let mut times = Vec::new();
+        let mut run = || {
+            let mut session = Session::start(&runner, &program.program, &program.data, &limits)?;
+            session.load(&method)?;
+            for _ in 0..options.repeat {
+                data.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
+                let start = Instant::now();
+                session.execute()?;
+                times.push(start.elapsed());
+            }
+            let found = session.outputs()?;
+            session.finish()?;
+            Ok(found)
+        };
+        let found: Result<Vec<OutputValue>, RunError> = run();
+        let found = found.map_err(|error| {
+            let mut message = Code::UnmetRequest.whole(format!("method `{}`: {error}", clipped(&method)));
+            message.help = error.log.last().map(|line| format!("the log of the runner ends with `{line}`"));
+            Error::new(Report::new(&self.label(), "", vec![message]))
+        })?;
+        let outputs = (0..found.len()).map(|at| outputs.get(at).cloned().unwrap_or_else(|| format!("output{at}")));
+        let outputs = outputs.zip(found).collect();
+        Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, times })
+    }
+}
+
+/// Returns a method and its number: the named one, `forward`, or the only one that computes.
+fn method<'s>(side: &'s Side, name: Option<&str>) -> Result<(usize, &'s ExecutionPlan), String> {
+    let plans = || side.program.plans().iter().enumerate();
+    let is_named = |name: &str, plan: &ExecutionPlan| plan.name.as_deref() == Some(name);
+    let found = match name {
+        Some(name) => plans().find(|(_, plan)| is_named(name, plan)),
+        None => plans().find(|(_, plan)| is_named("forward", plan)).or_else(|| {
+            let mut computing = plans().filter(|(_, plan)| plan.instructions().next().is_some());
+            computing.next().filter(|_| computing.next().is_none())
+        }),
+    };
+    found.ok_or_else(|| {
+        let known = first_names(plans().filter_map(|(_, plan)| plan.name.as_deref()));
+        match name {
+            Some(name) => format!("no method `{}`; the program has {known}", clipped(name)),
+            None => format!("name a method by `--method`: the program has {known}"),
+        }
+    })
+}
+
+/// Returns the inputs of a method: given as text, random, or ones.
+fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &Model) -> Result<Vec<TestData>, Error> {
+    let position = |given: &str| {
+        let of_name = names.iter().position(|name| name == given);
+        of_name.or_else(|| given.parse().ok().filter(|number| *number < names.len()))
+    };
+    let mut texts = vec![None; names.len()];
+    for (given, text) in &options.inputs {
+        let Some(at) = position(given) else {
+            let known = first_names(names.iter().map(String::as_str));
+            let message = format!("no input `{}`; the method has {known}", clipped(given));
+            let unknown: Diagnostic = Code::UnmetRequest.whole(message);
+            let unknown = unknown.suggest(given, names.iter().map(String::as_str));
+            return Err(Error::new(Report::new(&model.label(), "", vec![unknown])));
+        };
+        texts[at] = Some(text);
+    }
+    let mut yaml = String::from("methods:\n  run:\n    values:\n");
+    let (mut list, mut given) = (String::new(), String::new());
+    for (number, (id, text)) in plan.inputs.iter().flatten().zip(texts).enumerate() {
+        // The values have names of their own: those of a file are any text.
+        let value = plan.value(*id).unwrap_or(&EValue::Null);
+        let (declared, own) = declared(value).ok_or_else(|| {
+            let message = format!("input `{}`: a runner cannot set a {}", clipped(&names[number]), value.kind());
+            Error::input(Code::UnmetRequest, &model.label(), message)
+        })?;
+        let _ = writeln!(yaml, "      input{number}: {declared}");
+        let _ = write!(list, "{}input{number}", if number == 0 { "" } else { ", " });
+        let text = match (text, value) {
+            (Some(text), value) => self::given(text, value, number as u64),
+            (None, EValue::Tensor(tensor)) => {
+                filled(tensor, options.random.map(|seed| seed.wrapping_add(number as u64)))
+            }
+            (None, _) => own,
+        };
+        // The comment is for messages, which show the line.
+        let _ = writeln!(given, "          - {text}  # {}", clipped(&names[number]));
+    }
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:\n      - inputs:\n{given}");
+    let resolved = Model::from_yaml("inputs", yaml, ".").resolve()?;
+    let case = resolved.tests.into_iter().flat_map(|MethodTests { cases, .. }| cases).next();
+    Ok(case.map(|case| case.inputs).unwrap_or_default())
+}
+
+/// Returns the declaration of an input in YAML, and its own value in a test; `None` for a kind that a runner cannot
+/// set.
+fn declared(value: &EValue) -> Option<(String, String)> {
+    let plain = |text: String| Some((text.clone(), text));
+    match value {
+        EValue::Null => plain("null".to_owned()),
+        EValue::Int(number) => plain(number.to_string()),
+        EValue::Bool(truth) => plain(truth.to_string()),
+        EValue::Double(number) => {
+            let mut text = String::new();
+            pte_model::data::number::double(number, &mut text);
+            Some((format!("{{double: {text}}}"), text))
+        }
+        EValue::String(Some(text)) => {
+            let text = serde_json::to_string(text).ok()?;
+            Some((format!("{{string: {text}}}"), text))
+        }
+        EValue::Tensor(tensor) => {
+            let Tensor { scalar_type, sizes, dim_order, shape_dynamism, .. } = tensor;
+            let dynamism = match *shape_dynamism {
+                TensorShapeDynamism::DYNAMIC_BOUND => ", dynamism: dynamic_bound",
+                TensorShapeDynamism::DYNAMIC_UNBOUND => ", dynamism: dynamic_unbound",
+                _ => "",
+            };
+            let sizes = sizes.as_deref().unwrap_or_default();
+            let order: Vec<u8> = dim_order.iter().flat_map(|order| order.iter().copied()).collect();
+            plain(format!("{{tensor: {scalar_type}, sizes: {sizes:?}, dim_order: {order:?}{dynamism}}}"))
+        }
+        EValue::String(None)
+        | EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => None,
+    }
+}
+
+/// Returns an input of the largest sizes: random numbers of a seed, or ones.
+fn filled(tensor: &Tensor, seed: Option<u64>) -> String {
+    let data = match seed {
+        None => "{fill: 1}".to_owned(),
+        Some(seed) if tensor.scalar_type.is_differentiable() => {
+            format!("{{random: {{seed: {seed}, distribution: normal}}}}")
+        }
+        // Integers may be indices: 0 and 1 are in the range of almost all.
+        Some(seed) => format!("{{random: {{seed: {seed}, low: 0, high: 2}}}}"),
+    };
+    format!("{{sizes: {:?}, data: {data}}}", tensor.sizes.as_deref().unwrap_or_default())
+}
+
+/// Returns an input in YAML that is given as text: a short form, or YAML.
+fn given(text: &str, value: &EValue, number: u64) -> String {
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let EValue::Tensor(tensor) = value else { return text.to_owned() };
+    let text = text.trim();
+    if let Some(path) = text.strip_prefix('@') {
+        return match path.rsplit_once(':') {
+            Some((file, key)) if file.ends_with(".safetensors") => {
+                format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
+            }
+            _ if path.ends_with(".npy") => format!("{{npy: {}}}", quoted(path)),
+            _ => format!("{{file: {}}}", quoted(path)),
+        };
+    }
+    match text.strip_prefix("random") {
+        Some("") => filled(tensor, Some(number)),
+        Some(seed) => match seed.strip_prefix(':').and_then(|seed| seed.parse().ok()) {
+            Some(seed) => filled(tensor, Some(seed)),
+            None => text.to_owned(),
+        },
+        None if text.starts_with(['[', '{']) => text.to_owned(),
+        None if text.contains(',') => format!("[{text}]"),
+        // One number is that of all elements.
+        None => format!("{{sizes: {:?}, data: {{fill: {text}}}}}", tensor.sizes.as_deref().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,151 @@
+//! `run` and `runner`: inputs as text, outputs, comparison, and what an installation misses. The runtime is a script
+//! that returns its last input; lab/ has the real one.
+#![cfg(unix)]
+
+use crate::support::folder::{Done, Folder, RELU};
+use serde_json::{Value, json};
+
+/// A runner whose output is the last input.
+const ECHO: &str = r#"echo program ok
+while read command rest; do
+  case $command in
+    input) value=${rest#* }; echo input ok;;
+    execute) echo run >> executions; echo execute ok;;
+    outputs) echo outputs 1; echo "output 0 $value";;
+    *) echo $command ok;;
+  esac
+done
+"#;
+
+/// A program with a dynamic input and three numbers.
+const INPUTS: &str = "methods:
+  encode:
+    values:
+      x: {tensor: int32, sizes: [4, 2], dynamism: dynamic_bound}
+      n: 3
+      text: {string: a}
+      y: {tensor: int32, sizes: [4, 2], dynamism: dynamic_bound}
+    inputs: [n, text, x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::relu.out, args: [x], out: y}
+  get_n:
+    outputs: [1]
+";
+
+fn folder() -> Folder {
+    Folder::new(&[("relu.yaml", RELU), ("inputs.yaml", INPUTS), ("runner.sh", ECHO)])
+}
+
+fn run(folder: &Folder, arguments: &[&str]) -> Done {
+    folder.run(&[&["run"], arguments, &["--runner", "sh runner.sh"]].concat())
+}
+
+/// Returns the sizes and elements of the output.
+fn output(folder: &Folder, arguments: &[&str]) -> (Value, Value) {
+    let done = run(folder, &[arguments, &["--json"]].concat()).exits(0).stderr_is_empty();
+    let mut document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    (document["outputs"][0]["sizes"].take(), document["outputs"][0]["data"].take())
+}
+
+#[test]
+fn inputs_are_text_files_random_numbers_or_ones() {
+    let folder = folder();
+    let ones = (json!([2, 2]), json!([1, 1, 1, 1]));
+    assert_eq!(output(&folder, &["relu.yaml"]), ones);
+    for text in
+        ["1,-2,3.5,.nan", "[1, -2, 3.5, .nan]", "[[1, -2], [3.5, .nan]]", "{hex: 0000803f000000c0000060400000c07f}"]
+    {
+        let expected = (json!([2, 2]), json!([1, -2, 3.5, ".nan"]));
+        assert_eq!(output(&folder, &["relu.yaml", "--input", &format!("x={text}")]), expected, "{text}");
+    }
+    assert_eq!(output(&folder, &["relu.yaml", "-i", "0=-7"]).1, json!([-7, -7, -7, -7]));
+    let random = |arguments: &[&str]| output(&folder, &[&["relu.yaml"], arguments].concat()).1;
+    assert_eq!(random(&["--random"]), random(&["-i", "x=random"]));
+    assert_eq!(random(&["--random", "5"]), random(&["-i", "x=random:5"]));
+    assert_ne!(random(&["--random", "5"]), random(&["--random"]));
+    assert_eq!(output(&folder, &["inputs.yaml", "-i", "x=[[1, 2], [3, 4]]"]), (json!([2, 2]), json!([1, 2, 3, 4])));
+    assert_eq!(output(&folder, &["inputs.yaml"]).0, json!([4, 2]));
+
+    // An output is a file that an input, or an expectation, reads.
+    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "-o", "out.safetensors"]).exits(0);
+    assert_eq!(output(&folder, &["relu.yaml", "-i", "x=@out.safetensors:y"]).1, json!([1, 2, 3, 4]));
+    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4.000001", "--expect", "out.safetensors"]).exits(0);
+    let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,5", "--expect", "out.safetensors"]).exits(1);
+    done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
+}
+
+#[test]
+fn outputs_are_printed_with_statistics_and_times() {
+    let folder = folder();
+    let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "--repeat", "3"]).exits(0);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.starts_with("method forward\n  3 executions: first "), "{text}");
+    assert!(text.ends_with("  y: float32 [2, 2], 1 to 4, mean 2.5\n    [1, 2, 3, 4]\n"), "{text}");
+    assert_eq!(folder.read("executions"), b"run\nrun\nrun\n");
+}
+
+#[test]
+fn inputs_that_do_not_suit_the_method_are_errors() {
+    let folder = folder();
+    for (arguments, message) in [
+        (&["relu.yaml", "-i", "z=1"][..], "no input `z`; the method has `x`"),
+        (&["relu.yaml", "-i", "1=1"], "no input `1`"),
+        (&["relu.yaml", "-i", "x=1,2,3"], "- [1,2,3]  # x"),
+        (&["relu.yaml", "-i", "x=@none.npy"], "cannot read"),
+        (&["relu.yaml", "-i", "x=one"], "expected a number, found the string `one`"),
+        (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
+        (&["relu.yaml", "--expect", "runner.sh"], "not a .safetensors file"),
+        (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),
+        (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "the tensor holds"),
+        (&["inputs.yaml", "-i", "text=3"], "is a String, the test gives the number 3"),
+    ] {
+        let code = if message == "cannot read" { 3 } else { 1 };
+        run(&folder, arguments).exits(code).stderr_contains(message);
+    }
+    run(&folder, &["relu.yaml", "-i", "x"]).exits(2).stderr_contains("expected NAME=VALUE");
+    let done = folder.run(&["run", "relu.yaml", "--runner", "sh -c 'echo program ok; echo broken >&2; kill -SEGV $$'"]);
+    done.exits(1).stderr_contains("signal 11 (SIGSEGV)");
+}
+
+#[test]
+fn runners_are_found_listed_and_removed() {
+    let folder = folder();
+    folder.run(&["run", "relu.yaml"]).exits(2).stderr_contains("`pte-emit runner install` builds one");
+    for command in ["path", "remove"] {
+        folder.run(&["runner", command]).exits(1).stderr_contains("ExecuTorch 1.5.1: no such runner is installed");
+    }
+    assert!(folder.run(&["runner", "list"]).exits(0).stdout.is_empty());
+    for release in ["1.5.1", "1.5.0"] {
+        let path = format!("cache/runners/{release}/runner");
+        folder.write(&path, format!("#!/bin/sh\n{ECHO}"));
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path().join(&path), executable).unwrap();
+    }
+    let listed = String::from_utf8(folder.run(&["runner", "list"]).exits(0).stdout).unwrap();
+    assert_eq!(listed, "1.5.0  cache/runners/1.5.0/runner\n1.5.1  cache/runners/1.5.1/runner\n");
+    folder.run(&["run", "relu.yaml"]).exits(0);
+    folder.run(&["runner", "remove"]).exits(0);
+    folder.run(&["run", "relu.yaml"]).exits(2);
+    folder.run(&["run", "relu.yaml", "--runner", "1.5.0"]).exits(0);
+}
+
+#[test]
+fn an_installation_says_what_is_missing_and_leaves_nothing() {
+    let folder = Folder::new(&[("lib/libexecutorch.so", ""), ("whole/lib/libexecutorch.so", "")]);
+    folder.write("whole/include/executorch/runtime/executor/program.h", "");
+    for (name, value, arguments, message) in [
+        ("CXX", "./no-compiler", &["--from", "."][..], "there is no C++ compiler: tried `./no-compiler`"),
+        ("CXX", "true", &["--from", "none.whl"], "failed"),
+        ("CXX", "true", &["--from", "."], "no header"),
+        ("CXX", "true", &["--from", "whole"], "no shared library `libexecutorch_kernels_optimized`"),
+        ("CXX", "true", &["--from", "cache"], "no shared library `lib/libexecutorch`"),
+        ("CXX", "true", &["../1.5.1", "--from", "."], "is no release"),
+    ] {
+        let mut command = folder.command(&[&["runner", "install"], arguments].concat());
+        std::fs::create_dir_all(folder.path().join("cache")).unwrap();
+        let done = Done::of(&["runner", "install"], command.env(name, value).output().unwrap());
+        done.exits(1).stderr_contains(message);
+        assert!(!folder.names().iter().any(|name| name.contains(".new-")), "{message}: {:?}", folder.names());
+    }
+}
