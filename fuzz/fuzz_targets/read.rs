@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     {
         let input = Model::from_yaml("fuzz.yaml", &printed.text, folder);
         let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-        assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
+        assert!(written(&assembly, bytes.get(4..8)).as_deref() == Some(bytes), "{}", printed.text);
     }
     if let Ok(assembly) = Model::from_binary("fuzz.pte", bytes).assemble(&AssembleOptions::default()) {
         written(&assembly, None);
@@ -32,8 +32,8 @@ fuzz_target!(|bytes: &[u8]| {
 fn written(assembly: &Assembly, kind: Option<&[u8]>) -> Option<Vec<u8>> {
     let small = |file: &pte_emit::OutputFile<'_>| file.size().is_some_and(|size| size <= MAX_FILE);
     match kind {
-        Some(b"BP") => Some(assembly.bundled().expect("no file is read").to_vec().expect("no file is read")),
-        Some(b"FT") => {
+        Some(b"BP08") => Some(assembly.bundled().expect("no file is read").to_vec().expect("no file is read")),
+        Some(b"FT01") => {
             let (_, file) = assembly.data_files().next()?;
             small(&file).then(|| file.to_vec().expect("no file is read"))
         }

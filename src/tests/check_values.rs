@@ -509,3 +509,27 @@ fn numbers_that_are_inputs_are_those_of_the_file() {
     let rejected = |divisor: i64| crate::Model::from_yaml("m.yaml", program(divisor), ".").assembly().is_err();
     assert!(rejected(0) && !rejected(3));
 }
+
+/// State without initial data has zeros in the first execution, and what another tensor left in its memory in the next.
+#[test]
+fn state_without_data_reads_what_shares_its_memory() {
+    let program = |offset: u64, scalar_type: &str| {
+        format!(
+            "methods: {{forward: {{values: {{table: {{tensor: float32, data: [[1, 2], [3, 4], [5, 6]]}},
+            state: {{tensor: int64, sizes: [2], mutable: true, memory: {{pool: 1, offset: 64}}}},
+            x: {{tensor: {scalar_type}, sizes: [2], memory: {{pool: 1, offset: 0}}}},
+            y: {{tensor: {scalar_type}, sizes: [2], memory: {{pool: 1, offset: {offset}}}}},
+            z: {{tensor: float32, sizes: [2, 2], memory: {{pool: 1, offset: 128}}}}}}, inputs: [x], outputs: [z, y],
+            memory: {{non_const_buffer_sizes: [0, 256]}}, instructions: [
+            {{kernel: aten::embedding.out, args: [table, state, -1, false, false], out: z}},
+            {{kernel: aten::abs.out, args: [x], out: y}}]}}}}"
+        )
+    };
+    let options = pte_check::CheckOptions::default();
+    let has_errors = |yaml: String| {
+        let found = crate::Model::from_yaml("m.yaml", yaml, ".").check(&options).unwrap();
+        found.iter().any(|(_, findings)| findings.has_errors())
+    };
+    assert!(has_errors(program(64, "float32")) && has_errors(program(64, "float64")));
+    assert!(!has_errors(program(80, "float32")) && !has_errors(program(80, "int64")));
+}

@@ -90,8 +90,8 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
 /// Returns, by value, `true` for memory whose content lasts from one execution to the next: state, and memory of the
 /// caller.
 fn lasting(method: &MethodAnalysis<'_>) -> Vec<bool> {
-    let is_modified = |value: usize| method.value_accesses(value).any(|access| access.kind.writes_bytes());
     let reads_first = |value: usize| method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
+    let is_modified = |value: usize| method.value_accesses(value).any(|access| access.kind.writes_bytes());
     let lasting = |value: usize| match method.ranges[value] {
         Some(_) => method.facts[value].has_data || reads_first(value) && is_modified(value) && !method.is_input[value],
         None => method.is_input[value] && method.values()[value].as_tensor().is_some(),
@@ -209,7 +209,7 @@ fn check_results(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &
     }
 }
 
-/// A tensor that no instruction writes, which may be a view of those at its offset that contain it.
+/// A tensor that no instruction writes, which may be a view of those of its element type at its offset that contain it.
 #[derive(Default)]
 struct View<'m> {
     /// Its reads, and the writes of the others, by step.
@@ -236,7 +236,9 @@ fn views<'m>(method: &'m MethodAnalysis<'_>, budget: &mut Budget) -> Option<Hash
     let mut found: HashMap<u32, View<'m>> = HashMap::new();
     for (value, range) in bases {
         let views = views.get(&(range.pool, range.start)).into_iter().flatten();
-        for (view, _) in views.filter(|(_, end)| *end <= range.end) {
+        let scalar_type = |value: usize| method.values()[value].as_tensor().map(|tensor| tensor.scalar_type);
+        let may_view = |(view, end): &&(usize, u64)| *end <= range.end && scalar_type(*view) == scalar_type(value);
+        for (view, _) in views.filter(may_view) {
             let accesses = method.value_accesses(value);
             budget.spend(1 + accesses.len())?;
             let view = found.entry(*view as u32).or_default();
@@ -264,6 +266,24 @@ fn accesses_of<'v, 'm>(
         Some(view) => Cow::Borrowed(&view.accesses),
         None => Cow::Owned(method.value_accesses(value).collect()),
     }
+}
+
+/// Returns `true` for a tensor that no instruction writes, if it is no part of an input, or of another tensor that is
+/// written before the first read: state of the caller. `None` if there are too many tensors.
+fn is_unset(method: &MethodAnalysis<'_>, value: usize, budget: &mut Budget) -> Option<bool> {
+    let (Some(range), Some(first), None) =
+        (method.ranges[value], method.value_accesses(value).next(), method.first_write(value))
+    else {
+        return Some(false);
+    };
+    budget.spend(method.ranges.len())?;
+    let mut others = method.ranges.iter().enumerate().filter(|(other, _)| *other != value);
+    Some(!others.any(|(other, place)| {
+        let is_written = || method.first_write(other).is_some_and(|step| step < first.step);
+        let contains =
+            |place: PoolRange| place.overlaps(&range) && place.start <= range.start && range.end <= place.end;
+        place.is_some_and(contains) && (method.is_input[other] || is_written())
+    }))
 }
 
 /// Blocks, and the first and last steps of loops.
@@ -300,7 +320,8 @@ fn live_ranges<'m>(
         let is_kept = match view {
             Some(view) => view.is_state,
             None if method.is_input[value] => false,
-            None => reads_first && (has_data || is_modified) || jumps.is_some() && has_data,
+            None if reads_first => has_data || is_modified || is_unset(method, value, &mut budget)?,
+            None => jumps.is_some() && has_data,
         };
         let is_initial = is_kept || method.is_input[value] || view.is_some_and(|view| view.is_input);
         let new = |from, to| LiveRange { value: value as u32, from, to, is_initial, is_kept: false };
