@@ -262,6 +262,7 @@ pub mod command {
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};
+    pub use pte_transform::remap::renumber_values;
     pub use pte_yaml::bytes::{self, parse_bytes};
     pub use pte_yaml::template::is_name as is_variable_name;
 }

@@ -358,7 +358,7 @@ impl Resolved {
     }
 
     /// Returns the name that the source gives to a value of a method.
-    pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+    pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
         self.origins.name(method, value)
     }
 

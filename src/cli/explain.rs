@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, nearest};
 use pte_emit::{
-    Code,
+    Code, Model,
     check::{FoundMessage, LogMessage, Profile, Recognized, Rule, RuntimeError, recognize},
     inspect::{CallSummary, Circumstances, ExplainOptions, ValueSummary},
     memory::Abi,
@@ -104,25 +104,18 @@ pub enum Explained {
 /// # Errors
 /// A text without anything known; a model that cannot be read; output that cannot be written.
 pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Failure> {
-    if arguments.texts.is_empty() {
-        let all: Vec<Explained> = RuntimeError::all().iter().map(Explained::of_error).collect();
-        let list =
-            if arguments.format.is_json() { json::text(&all) } else { RuntimeError::all().iter().map(row).collect() };
-        return stdout::write("", |out| out.write_all(list.as_bytes())).map(|()| Exit::Ok);
-    }
-    let found = found(&arguments.texts)?;
-    let mut explained: Vec<Explanation> =
-        found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
     let memory = arguments.runtime.options();
     let options = ExplainOptions::default().methods(arguments.method.clone()).memory(memory.clone());
+    let mut models = Vec::new();
     if let Some(path) = &arguments.model {
         let sources = Sources::checked(&arguments.sources)?;
-        for model in sources.open(path)? {
-            for (item, about) in explained.iter_mut().zip(model.explain(&found, &options)?) {
-                item.programs.push(about);
-            }
-        }
+        models = sources.open(path)?;
         sources.warn_unused(messages);
+    }
+    let explained = explanations(&arguments.texts, &models, &options)?;
+    if arguments.texts.is_empty() && !arguments.format.is_json() {
+        let list: String = RuntimeError::all().iter().map(row).collect();
+        return stdout::write("", |out| out.write_all(list.as_bytes())).map(|()| Exit::Ok);
     }
     let printed = match arguments.format.is_json() {
         true => json::text(&explained),
@@ -137,6 +130,29 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
         }
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
+}
+
+/// Explains what the texts name, and what it is about in programs; without texts, all errors of the runtime.
+///
+/// # Errors
+/// A text without anything known; a model that cannot be read.
+pub fn explanations(
+    texts: &[String],
+    models: &[Model],
+    options: &ExplainOptions,
+) -> Result<Vec<Explanation>, Failure> {
+    let found = match texts {
+        [] => RuntimeError::all().iter().map(Recognized::Error).collect(),
+        _ => found(texts)?,
+    };
+    let mut explained: Vec<Explanation> =
+        found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
+    for model in models {
+        for (item, about) in explained.iter_mut().zip(model.explain(&found, options)?) {
+            item.programs.push(about);
+        }
+    }
+    Ok(explained)
 }
 
 /// Finds what the arguments name, or what they are together: a line without quotes.

@@ -69,10 +69,7 @@ impl Listed {
 /// A name that no operator contains; output that cannot be written.
 pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().filter(|name| !name.is_empty());
-    let operators = match name {
-        Some(name) => named(name)?,
-        None => Listed::all(),
-    };
+    let operators = listed(name)?;
     let printed = match &operators[..] {
         all if arguments.format.is_json() => json::text(&all),
         [one] => one.text(),
@@ -81,9 +78,13 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }
 
-/// Returns the operator with this name, or else all whose names contain it.
-fn named(name: &str) -> Result<Vec<Listed>, Failure> {
+/// Returns the operator with this name, or else all whose names contain it; all without a name.
+///
+/// # Errors
+/// A name that no operator contains.
+pub fn listed(name: Option<&str>) -> Result<Vec<Listed>, Failure> {
     let mut all = Listed::all();
+    let Some(name) = name else { return Ok(all) };
     if let Some(exact) = all.iter().position(|known| known.name().eq_ignore_ascii_case(name)) {
         return Ok(vec![all.swap_remove(exact)]);
     }

@@ -24,7 +24,7 @@ use pte_model::diagnostics::Severity;
 use pte_model::error::Error;
 use pte_model::format::foreign::Diagnosis;
 use pte_model::format::{Format, container};
-use pte_model::program::Program;
+use pte_model::program::{ExecutionPlan, Program};
 use pte_model::program::element::Part;
 use pte_model::reader;
 use pte_releases::Release;
@@ -317,6 +317,11 @@ impl Model {
         self.source.document
     }
 
+    /// Returns the `.ptd` files of [`Model::with_data_files`].
+    pub fn data_files(&self) -> &[PathBuf] {
+        &self.source.data_files
+    }
+
     /// Returns the folder that paths in the source are relative to.
     pub fn folder(&self) -> &Path {
         &self.source.files.folder
@@ -558,6 +563,28 @@ impl Model {
         }
         let program = self.answers.program.get_or_init(|| Ok(self.resolve()?.program));
         program.as_ref().map_err(Error::clone)
+    }
+
+    /// Returns the names of the values of each method: those of the YAML, or those that [`Model::to_yaml`] prints.
+    ///
+    /// ```
+    /// let linear = pte_emit::Model::open("examples/linear.yaml")?;
+    /// assert_eq!(linear.value_names()?[0][0].as_deref(), Some("bias"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Model::program`].
+    pub fn value_names(&self) -> Result<Vec<Vec<Option<String>>>, Error> {
+        let program = self.program()?;
+        if !self.is_text() {
+            return Ok(printer::values(program).into_iter().map(|values| values.names).collect());
+        }
+        let assembly = self.assembly()?;
+        let name = |method, value| assembly.value_name(method, value).map(str::to_owned);
+        let names =
+            |(method, plan): (usize, &ExecutionPlan)| (0..plan.values().len()).map(|value| name(method, value)).collect();
+        Ok(program.plans().iter().enumerate().map(names).collect())
     }
 
     /// Returns the `.pte` in a `.bpte`, byte for byte.
