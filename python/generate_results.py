@@ -38,6 +38,17 @@ NAMES = {
     "MemoryDocument": "ProgramMemory",
 }
 
+# Results that are sequences: the keys that lead to the list.
+LISTS = {
+    "FindingsDocument": ("files", "findings"),
+    "FileDocument": ("findings",),
+    "DiffDocument": ("differences",),
+    "KernelList": ("operators",),
+    "MemoryDocument": ("methods",),
+    "TestReport": ("tests",),
+    "WeightList": ("weights",),
+}
+
 # Properties that only the command has.
 DROPPED = {"DiffDocument": {"budget"}, "MemoryDocument": {"limits"}}
 
@@ -47,7 +58,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ._typed import Result
+from ._typed import Listing, Result
 
 '''
 
@@ -104,6 +115,12 @@ class Schema:
                 text = SIMPLE[kind]
             texts.append(text)
         return " | ".join(texts) or "Any", how
+
+    def item(self, name: str, keys: tuple[str, ...]) -> str:
+        """Returns the class of the items of a list in a document."""
+        for key in keys:
+            name = self.definitions[name]["properties"][key]["items"]["$ref"].rsplit("/", 1)[1]
+        return class_name(name)
 
     def array(self, node: dict[str, Any]) -> tuple[str, str | None]:
         if "prefixItems" in node:
@@ -210,7 +227,9 @@ def result_class(name: str, definition: dict[str, Any], schema: Schema) -> str:
         fields.append("others")
         lines.append(f"    others: dict[str, {schema.annotation(rest)[0]}]")
         lines.append('    """The other keys."""')
-    out = [f"class {class_name(name)}(Result):"]
+    listed = LISTS.get(name, ())
+    base = f"Listing[{schema.item(name, listed)}]" if listed else "Result"
+    out = [f"class {class_name(name)}({base}):"]
     out.append(f'    """{written(definition.get("description", class_name(name)), "    ")}"""')
     out.append("")
     out.append(f"    __slots__ = {tuple(fields)!r}")
@@ -222,9 +241,14 @@ def result_class(name: str, definition: dict[str, Any], schema: Schema) -> str:
         out.append(f"    _renamed = {renamed!r}")
     if rest is not False:
         out.append('    _rest = "others"')
+    if listed:
+        out.append(f"    _listed = {listed!r}")
     optional = [attribute(key) for key in properties if key not in required]
     if optional:
         out.append(f"    _optional = {tuple(optional)!r}")
+    if len(listed) > 1:
+        out += ["", "    @property", f"    def {listed[-1]}(self) -> list[{schema.item(name, listed)}]:"]
+        out += [f'        """Those of all {listed[0]}."""', "        return list(self)"]
     return "\n".join(out) + "\n"
 
 

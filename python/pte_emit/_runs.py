@@ -24,7 +24,7 @@ def run_tests(
     runner: str | Sequence[str] | None = None,
     select: str | Sequence[str] = (),
     timeout: float = 60.0,
-    with_files: Sequence[_Path] = (),
+    with_files: _Path | Sequence[_Path] = (),
 ) -> TestReport:
     """Runs the tests of YAML or of a ``.bpte``, each in a process of its own, and compares the outputs with the expected ones.
 
@@ -49,6 +49,5 @@ def run_tests(
     if runner is None:
         runner = os.environ.get("PTE_EMIT_RUNNER") or [sys.executable, "-m", "pte_emit.runner"]
     words = shlex.split(runner) if isinstance(runner, str) else list(runner)
-    patterns = [select] if isinstance(select, str) else list(select)
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder:
-        return model.run_tests(words, folder, select=patterns, timeout=timeout, with_files=list(with_files))
+        return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -17,18 +18,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from typing_extensions import Buffer
+    from typing_extensions import Buffer, Self
 
 
 class Weights(dict[str, "NDArray[Any]"]):
     """Tensors by key. ``blobs`` has the entries without an element type as bytes by key: data of delegates, and the JSON of the ``__metadata__`` of
-    a ``.safetensors``. Saving writes both."""
+    a ``.safetensors``. Saving writes both. In a ``with`` block, the mapped file is closed at its end, or when the last array of it is gone."""
 
     blobs: dict[str, memoryview]
+    _mapped: Any = None
 
     def __init__(self, *tensors: Any, blobs: Mapping[str, Any] | None = None) -> None:
         super().__init__(*tensors)
         self.blobs = {key: memoryview(data) for key, data in (blobs or {}).items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.clear()
+        self.blobs.clear()
+        mapped, self._mapped = self._mapped, None
+        if mapped is not None:
+            with contextlib.suppress(BufferError):
+                mapped.close()
 
 
 def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> Weights:
@@ -53,6 +66,7 @@ def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> Weig
     entries = data_entries(model)
     mapped = _mapped(source, mode) if any(offset is not None for _, _, offset, _, _ in entries) else None
     weights = Weights()
+    weights._mapped = mapped
     for key, layout, offset, size, data in entries:
         try:
             found = _array(mapped, layout, offset, size, data, mode)

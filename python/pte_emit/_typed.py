@@ -1,13 +1,16 @@
-"""The base class of results, their creation from JSON, and their pictures for notebooks."""
+"""The base classes of results, their creation from JSON, and their pictures for notebooks."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-# Items of a list in a `repr`.
-_ITEMS = 3
+T = TypeVar("T")
+
+# Items of a list, and characters of a string, in a `repr`.
+_ITEMS, _CHARACTERS = 3, 80
 
 
 class Result:
@@ -58,14 +61,53 @@ class Result:
         others: dict[str, Any] = {} if self._rest is None else plain.pop(self._rest)
         return {**plain, **others}
 
+    def __str__(self) -> str:
+        text = _TEXTS.get(type(self).__name__)
+        return repr(self) if text is None else text(self)
+
     def _repr_html_(self) -> str:
-        picture = _PICTURES.get(type(self).__name__)
-        return f"<pre>{escape(repr(self))}</pre>" if picture is None else picture(self)
+        return _PICTURES.get(type(self).__name__, _details)(self)
+
+
+class Listing(Result, Generic[T]):
+    """A result with a list, which it has the items, the length and the iterator of. ``in`` takes an item, or its name, rule or path."""
+
+    __slots__ = ()
+    # The attributes that lead to the list.
+    _listed: ClassVar[tuple[str, ...]] = ()
+
+    def _items(self) -> list[T]:
+        items: list[Any] = [self]
+        for name in self._listed:
+            items = [item for parent in items for item in getattr(parent, name) or ()]
+        return items
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items())
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._items()[at]
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, str):
+            return any(item == getattr(own, name, None) for own in self for name in ("rule", "name", "path"))
+        return item in self._items()
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Result):
+        return f"{type(value).__name__}(...)"
+    if isinstance(value, list) and value and isinstance(value[0], Result):
+        return f"[{len(value)} {type(value[0]).__name__}]"
     if isinstance(value, list) and len(value) > _ITEMS:
-        return f"[{', '.join(repr(item) for item in value[:_ITEMS])}, ... {len(value)} items]"
+        return f"[{', '.join(_short(item) for item in value[:_ITEMS])}, ... {len(value)} items]"
+    if isinstance(value, dict) and len(value) > _ITEMS:
+        return f"{{{len(value)} items}}"
+    if isinstance(value, str) and len(value) > _CHARACTERS:
+        return repr(value[:_CHARACTERS]) + "..."
     return repr(value)
 
 
@@ -177,6 +219,104 @@ def _findings(found: Any) -> str:
     return head + (_table(["level", "rule", "path", "message"], rows) if rows else "") + _more(len(entries))
 
 
+def _findings_text(found: Any) -> str:
+    def line(file: Any, entry: Any) -> str:
+        rule = f"[{entry.rule}]" if entry.rule else ""
+        return ": ".join(filter(None, [file.file, f"{entry.severity or entry.level}{rule}", entry.path, entry.message]))
+
+    lines = [line(file, entry) for file in found.files for entry in file.findings]
+    return "\n".join([*lines, f"{found.errors} errors, {found.warnings} warnings, {found.notes} notes"])
+
+
+def _named(name: str, value: Any) -> str:
+    """A list of results as a table with a column for each attribute that is not a result."""
+    items = value[:_ROWS]
+    columns = [column for column in items[0].__slots__ if not _has_results([getattr(item, column, None) for item in items])]
+    rows: list[list[object]] = [[_cell(getattr(item, column, None)) for column in columns] for item in items]
+    table = _table(columns, rows) + _more(len(value))
+    return f"<details><summary>{escape(name)}: {len(value)}</summary>{table}</details>"
+
+
+def _has_results(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_has_results(item) for item in value)
+    return isinstance(value, Result)
+
+
+def _cell(value: Any) -> object:
+    return "" if value is None else value if isinstance(value, (str, int, float)) else _short(value)
+
+
+def _details(result: Any) -> str:
+    """A result as a table of its numbers and words, with its lists below."""
+    values = [(name, getattr(result, name)) for name in result.__slots__]
+    rows: list[list[object]] = [[name, _cell(value)] for name, value in values if value is not None and not _has_results(value)]
+    parts = [_table([type(result).__name__, ""], rows)]
+    for name, value in values:
+        if isinstance(value, Result):
+            parts.append(f"<details><summary>{escape(name)}</summary>{_details(value)}</details>")
+        elif _has_results(value):
+            parts.append(_named(name, value))
+    return "".join(parts)
+
+
+# Colours that are seen on white and on black; text and lines have the colour of the page.
+_COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#8c8c8c")
+
+
+def _bar(parts: list[tuple[str, int]]) -> str:
+    """Draws shares of a whole as a bar, with their names and numbers below."""
+    total, shapes, words, x = sum(count for _, count in parts), [], [], 0.0
+    for number, (name, count) in enumerate(parts):
+        colour = _COLOURS[number % len(_COLOURS)]
+        width = _WIDTH * count / max(total, 1)
+        text = f"{escape(name)}: {count:,} bytes ({100 * count / max(total, 1):.1f} %)"
+        shapes.append(f'<rect x="{x:.1f}" width="{width:.1f}" height="24" fill="{colour}"><title>{text}</title></rect>')
+        words.append(f'<span style="white-space:nowrap"><span style="color:{colour}">&#9632;</span> {text}</span>')
+        x += width
+    svg = f'<svg width="{_WIDTH}" height="24" role="img" style="border:1px solid #8888">{"".join(shapes)}</svg>'
+    return f"<div>{svg}<div>{' '.join(words)}</div></div>"
+
+
+def _largest(parts: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The largest shares, and the rest as one."""
+    parts = sorted((part for part in parts if part[1]), key=lambda part: -part[1])
+    kept, rest = parts[: len(_COLOURS) - 1], parts[len(_COLOURS) - 1 :]
+    return [*kept, (f"{len(rest)} more", sum(count for _, count in rest))] if rest else kept
+
+
+def _size(size: Any) -> str:
+    def node(item: Any, whole: int) -> str:
+        text = f"{escape(item.name)}: {item.bytes:,} bytes"
+        share = f'<progress max="{max(whole, 1)}" value="{item.bytes}"></progress> '
+        if not item.children:
+            return f"<div>{share}{text}</div>"
+        inner = "".join(node(child, whole) for child in item.children[:_ROWS]) + _more(len(item.children))
+        return f'<details><summary>{share}{text}</summary><div style="margin-left:1.5em">{inner}</div></details>'
+
+    bar = _bar(_largest([(item.name, item.bytes) for item in size.children]))
+    nodes = "".join(node(item, size.bytes) for item in size.children[:_ROWS]) + _more(len(size.children))
+    return f"<h4>{escape(size.file)}: {size.bytes:,} bytes</h4>{bar}{nodes}"
+
+
+def _inspection(found: Any) -> str:
+    parts = [f"<h4>{escape(found.file)}: {found.format}, {found.bytes:,} bytes</h4>"]
+    segments = sum(segment.bytes for segment in found.segments)
+    parts.append(_bar(_largest([("metadata", found.metadata_bytes), ("segments", segments)])))
+    for method in found.methods or []:
+        head = f"{method.name}: {method.instructions} instructions, {method.planned_bytes:,} bytes planned"
+        values: list[list[object]] = [
+            [kind, value.name, value.type] for kind in ("inputs", "outputs") for value in getattr(method, kind)
+        ]
+        calls: list[list[object]] = [[name, count] for name, count in sorted(method.operators.items(), key=lambda item: -item[1])]
+        parts.append(f"<h4>{escape(head)}</h4>{_table(['', 'name', 'type'], values)}{_table(['operator', 'calls'], calls[:_ROWS])}")
+        parts += [_named("delegates", method.delegates)] if method.delegates else []
+    if found.constants:
+        parts.append(f"<h4>constants</h4>{_bar(_largest([(item.type, item.bytes) for item in found.constants]))}")
+    rest = [name for name in ("segments", "keys", "duplicates", "tests") if getattr(found, name)]
+    return "".join(parts) + "".join(_named(name, getattr(found, name)) for name in rest)
+
+
 # Size of the picture of a pool, in pixels.
 _WIDTH, _HEIGHT = 480, 80
 
@@ -191,18 +331,28 @@ def _pool(pool: Any, times: int) -> str:
         before = count
     points.append(f"{_WIDTH},{_HEIGHT - _HEIGHT * before / highest:.1f}")
     line = " ".join(["0," + str(_HEIGHT), *points, f"{_WIDTH},{_HEIGHT}"])
-    shape = f'<polygon points="{line}" fill="#4c78a8"/>'
-    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" style="border:1px solid #ccc">{shape}</svg>'
+    shape = f'<polygon points="{line}" fill="{_COLOURS[0]}"/>'
+    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" style="border:1px solid #8888">{shape}</svg>'
 
 
 def _memory(memory: Any) -> str:
     parts = []
     for method in memory.methods:
         parts.append(f"<h4>{escape(method.name)}: {method.planned} bytes planned, {method.total.bytes} in total</h4>")
+        pools = [(f"pool {pool.pool}", pool.bytes) for pool in method.pools]
+        rest = [("method allocator", method.method_allocator.bytes), ("delegates", method.delegate_bytes)]
+        parts.append(_bar(_largest([*pools, *rest])))
         for pool in method.pools:
             label = f"pool {pool.pool} ({pool.device}): {pool.bytes} bytes, at least {pool.lower_bound}; peak: {pool.peak.event}"
             parts.append(f"<p>{escape(label)}</p>{_pool(pool, len(method.instructions) + 2)}")
     return "".join(parts)
 
 
-_PICTURES = {"Differences": _differences, "Findings": _findings, "ProgramMemory": _memory}
+_PICTURES = {
+    "Differences": _differences,
+    "FileSize": _size,
+    "Findings": _findings,
+    "Inspection": _inspection,
+    "ProgramMemory": _memory,
+}
+_TEXTS = {"Findings": _findings_text}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ._typed import Result
+from ._typed import Listing, Result
 
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
     "BoundedDelegate", "BoundedInput", "ConstantCalls", "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory",
@@ -108,7 +108,7 @@ class TruncatedRule(Result):
     """The violated rule."""
 
 
-class FileFindings(Result):
+class FileFindings(Listing[Finding]):
     """Findings about a file, or about a document of YAML."""
 
     __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'diagnosis', 'document', 'runtime')
@@ -130,10 +130,11 @@ class FileFindings(Result):
     """Number of the document in its file, from 1, if the file has several."""
     runtime: str | None
     """Release of ExecuTorch that the file was compared with (`--runtime`)."""
+    _listed = ('findings',)
     _optional = ('diagnosis', 'document', 'runtime')
 
 
-class Findings(Result):
+class Findings(Listing[Finding]):
     """Everything that is reported, in JSON."""
 
     __slots__ = ('errors', 'files', 'notes', 'warnings')
@@ -144,6 +145,12 @@ class Findings(Result):
     """Number of notes."""
     warnings: int
     """Number of warnings."""
+    _listed = ('files', 'findings')
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Those of all files."""
+        return list(self)
 
 
 DiffArea = Literal["meaning", "layout", "data"]
@@ -251,7 +258,7 @@ class DiffTotals(Result):
     _optional = ('file',)
 
 
-class Differences(Result):
+class Differences(Listing[Difference]):
     """Differences with the results of a budget."""
 
     __slots__ = ('compared', 'counts', 'differences', 'equal', 'left', 'right', 'version')
@@ -269,6 +276,7 @@ class Differences(Result):
     """Totals of the right one."""
     version: int
     """Version of the serialised form: it grows when a key is removed or changes its meaning."""
+    _listed = ('differences',)
 
 
 InstructionChange = Literal["folded", "copy", "view", "equal_call", "unused", "kept", "too_large"]
@@ -996,7 +1004,7 @@ Processor = Literal["x86-avx512", "x86-avx2", "arm64", "arm32"]
 """Processor that executes a delegate: which instructions it has decides how a backend packs weights."""
 
 
-class ProgramMemory(Result):
+class ProgramMemory(Listing[MethodFootprint]):
     """Memory with the results of limits."""
 
     __slots__ = ('abi', 'largest_method', 'loaded', 'methods', 'processor', 'total', 'version')
@@ -1014,6 +1022,7 @@ class ProgramMemory(Result):
     """Total of all methods at once."""
     version: int
     """Version of the serialised form: it grows when a key changes."""
+    _listed = ('methods',)
 
 
 class BackendUse(Result):
@@ -1045,7 +1054,7 @@ class KernelUse(Result):
     dimensions of each tensor, such as `v1/6;0,1|6;0,1`."""
 
 
-class KernelList(Result):
+class KernelList(Listing[KernelUse]):
     """Kernels and backends that programs need: of one program, or of several (`KernelList::of`)."""
 
     __slots__ = ('backends', 'max_arguments', 'max_kernels', 'operators', 'programs', 'version')
@@ -1062,6 +1071,7 @@ class KernelList(Result):
     """Names of the programs."""
     version: int
     """Version of the serialised form: it grows when a key changes."""
+    _listed = ('operators',)
 
 
 class PayloadSummary(Result):
@@ -1160,7 +1170,7 @@ class TestOutcome(Result):
     """Result."""
 
 
-class TestReport(Result):
+class TestReport(Listing[TestOutcome]):
     """Results of the tests of a source, of `Model::run_tests`."""
 
     __slots__ = ('document', 'file', 'tests')
@@ -1170,6 +1180,7 @@ class TestReport(Result):
     """Name of the source."""
     tests: list[TestOutcome]
     """Results, by method and in the order of the tests."""
+    _listed = ('tests',)
 
 
 WeightLocation = Literal["segment", "inline", "external"]
@@ -1234,7 +1245,7 @@ class Weight(Result):
     """Methods (`forward`) and delegates (`forward/part0`) that use it."""
 
 
-class WeightList(Result):
+class WeightList(Listing[Weight]):
     """All weights of a program and of its `.ptd` files."""
 
     __slots__ = ('stored_twice', 'weights')
@@ -1242,6 +1253,7 @@ class WeightList(Result):
     """Equal data that are stored more than once."""
     weights: list[Weight]
     """Constants and states in the order of methods and values, then named data, then the other data of `.ptd` files."""
+    _listed = ('weights',)
 
 Finding._made = {'source': (SourcePosition, MessagePosition)}
 FileFindings._made = {'findings': Finding, 'truncated': TruncatedRule, 'diagnosis': Diagnosis}

@@ -2,12 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pte_emit::operators::{OperatorArg, OperatorArgRole, OperatorDescription};
 use pte_emit::{Argument, MethodBuilder as Builder, ScalarType, Value as Id};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::buffer::Bytes;
+use crate::options::Ints;
 
 /// Builds a method: inputs, constants, calls, outputs. `Program.build` makes a program of methods.
 #[pyclass(frozen, module = "pte_emit")]
@@ -90,14 +92,17 @@ fn used() -> PyErr {
     PyValueError::new_err("the builder is used: Program.build has made a method of it")
 }
 
+/// Returns a number or an array of numpy as a number or a list of Python, other objects as they are.
+pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match object.hasattr("dtype")? && object.hasattr("tolist")? {
+        true => object.call_method0("tolist"),
+        false => Ok(object.clone()),
+    }
+}
+
 /// Returns an argument of a call.
 fn argument(object: &Bound<'_, PyAny>) -> PyResult<Argument> {
-    if let Ok(items) = object.cast::<PyList>() {
-        return list(&items.iter().collect::<Vec<_>>());
-    }
-    if let Ok(items) = object.cast::<PyTuple>() {
-        return list(&items.iter().collect::<Vec<_>>());
-    }
+    let object = plain(object)?;
     if object.is_none() {
         return Ok(Argument::NONE);
     }
@@ -119,7 +124,11 @@ fn argument(object: &Bound<'_, PyAny>) -> PyResult<Argument> {
     if object.is_instance_of::<PyString>() {
         return Ok(object.extract::<String>()?.as_str().into());
     }
-    Err(unsuitable(object))
+    let is_list = !object.is_instance_of::<PyBytes>() && !object.is_instance_of::<PyDict>();
+    match object.try_iter() {
+        Ok(items) if is_list => list(&items.map(|item| plain(&item?)).collect::<PyResult<Vec<_>>>()?),
+        Ok(_) | Err(_) => Err(unsuitable(&object)),
+    }
 }
 
 fn unsuitable(object: &Bound<'_, PyAny>) -> PyErr {
@@ -159,8 +168,67 @@ fn list(items: &[Bound<'_, PyAny>]) -> PyResult<Argument> {
     Err(unsuitable(first))
 }
 
-fn arguments(tuple: &Bound<'_, PyTuple>) -> PyResult<Vec<Argument>> {
-    tuple.iter().map(|object| argument(&object)).collect()
+fn arguments<'py>(
+    operator: &str,
+    positional: &Bound<'py, PyAny>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<Argument>> {
+    let mut given = positional.try_iter()?.map(|object| argument(&object?).map(Some)).collect::<PyResult<Vec<_>>>()?;
+    let Some(known) = OperatorDescription::find(operator) else {
+        return match keywords.filter(|keywords| !keywords.is_empty()) {
+            Some(_) => Err(PyTypeError::new_err(format!("{}: arguments have no names", unknown(operator)))),
+            None => Ok(given.into_iter().flatten().collect()),
+        };
+    };
+    let ins: Vec<_> = known.arguments.iter().filter(|arg| arg.role != OperatorArgRole::Out).collect();
+    let names = || ins.iter().map(|arg| &*arg.name).collect::<Vec<_>>().join(", ");
+    if given.len() > ins.len() {
+        let message = format!("{operator}: {} arguments, expected at most {}: {}", given.len(), ins.len(), names());
+        return Err(PyTypeError::new_err(message));
+    }
+    for (name, object) in keywords.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let Some(at) = ins.iter().position(|arg| arg.name == name) else {
+            return Err(PyTypeError::new_err(format!("{operator} has no argument `{name}`: expected {}", names())));
+        };
+        given.resize(given.len().max(at + 1), None);
+        if given[at].replace(argument(&object)?).is_some() {
+            return Err(PyTypeError::new_err(format!("{operator}: argument `{name}` is given twice")));
+        }
+    }
+    // Trailing arguments with a default are completed by the library.
+    given.resize(ins.iter().rposition(|arg| arg.default.is_none()).map_or(0, |at| at + 1).max(given.len()), None);
+    let complete = |(given, arg): (Option<Argument>, &&OperatorArg)| match (given, &arg.default) {
+        (Some(given), _) => Ok(given),
+        (None, Some(default)) => {
+            let default = positional.py().import("json")?.call_method1("loads", (&**default,))?;
+            argument(&default)
+        }
+        (None, None) => {
+            let message = format!("{operator}: argument `{}` is missing, of type {}", arg.name, arg.kind);
+            Err(PyTypeError::new_err(message))
+        }
+    };
+    given.into_iter().zip(&ins).map(complete).collect()
+}
+
+/// The message about an unknown operator.
+fn unknown(operator: &str) -> String {
+    let near = OperatorDescription::similar_names(operator);
+    let help = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+    format!("unknown operator `{operator}`{help}")
+}
+
+/// Compares the number of results of a call with that of its operator.
+fn check_results(operator: &str, found: usize, advice: &str) -> PyResult<()> {
+    let known = OperatorDescription::find(operator);
+    let args = known.iter().flat_map(|known| known.arguments);
+    let outs: Vec<&str> = args.filter(|arg| arg.role == OperatorArgRole::Out).map(|arg| &*arg.name).collect();
+    if outs.is_empty() || outs.len() == found {
+        return Ok(());
+    }
+    let message = format!("{operator} has {} results ({}), found {found}{advice}", outs.len(), outs.join(", "));
+    Err(PyValueError::new_err(message))
 }
 
 fn ids(values: &[PyRef<'_, BuilderValue>]) -> Vec<Id> {
@@ -176,10 +244,10 @@ impl MethodBuilder {
 
     /// Adds a tensor that the caller provides. With `dynamic`, its sizes are upper bounds.
     #[pyo3(signature = (dtype, sizes, *, dynamic=false))]
-    fn input(&self, dtype: &str, sizes: Vec<i32>, dynamic: bool) -> PyResult<BuilderValue> {
+    fn input(&self, dtype: &str, sizes: Ints, dynamic: bool) -> PyResult<BuilderValue> {
         let dtype = scalar_type(dtype)?;
         self.with(|builder| {
-            let value = builder.input(dtype, &sizes);
+            let value = builder.input(dtype, &sizes.0);
             if dynamic {
                 builder.dynamic(value);
             }
@@ -200,9 +268,9 @@ impl MethodBuilder {
     }
 
     /// Adds a tensor for a result, which `call_into` or a delegate writes.
-    fn tensor(&self, dtype: &str, sizes: Vec<i32>) -> PyResult<BuilderValue> {
+    fn tensor(&self, dtype: &str, sizes: Ints) -> PyResult<BuilderValue> {
         let dtype = scalar_type(dtype)?;
-        self.with(|builder| BuilderValue(builder.tensor(dtype, &sizes)))
+        self.with(|builder| BuilderValue(builder.tensor(dtype, &sizes.0)))
     }
 
     /// Adds a value for a result, which `call_into` writes; its element type and sizes are inferred.
@@ -210,38 +278,57 @@ impl MethodBuilder {
         self.with(|builder| BuilderValue(builder.inferred()))
     }
 
-    /// Adds a kernel call with one result. The schema of the operator gives the out argument and the defaults of
-    /// arguments.
+    /// Adds a kernel call with one result. The schema of the operator gives the out argument, the names of arguments and
+    /// their defaults.
     ///
-    /// Arguments are values, None, numbers, strings, DType, and lists. The element type and sizes of the result are
-    /// inferred, unless `dtype` and `sizes` state them.
-    #[pyo3(signature = (operator, *args, dtype=None, sizes=None))]
-    fn call(
+    /// Arguments are values, None, numbers, strings, DType, and lists; numbers and arrays of numpy are numbers and
+    /// lists. Keywords are arguments by the names of the schema. The element type and sizes of the result are inferred,
+    /// unless `dtype`, as a string, and `sizes` state them.
+    #[pyo3(signature = (operator, *args, dtype=None, sizes=None, **keywords))]
+    fn call<'py>(
         &self,
         operator: &str,
-        args: &Bound<'_, PyTuple>,
-        dtype: Option<&str>,
-        sizes: Option<Vec<i32>>,
+        args: &Bound<'py, PyTuple>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        sizes: Option<Ints>,
+        keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<BuilderValue> {
-        let arguments = arguments(args)?;
+        let py = args.py();
+        let keywords = keywords.cloned().unwrap_or_else(|| PyDict::new(py));
+        // A DType is the argument `dtype` of the operator.
+        let dtype = match dtype {
+            Some(dtype) if dtype.is_instance_of::<DType>() => keywords.set_item("dtype", dtype).map(|()| None)?,
+            Some(dtype) => Some(scalar_type(dtype.extract()?)?),
+            None => None,
+        };
+        if dtype.is_none() && OperatorDescription::find(operator).is_none() {
+            return Err(PyValueError::new_err(format!(
+                "{}; the result of a custom operator needs dtype= and sizes=",
+                unknown(operator)
+            )));
+        }
+        check_results(operator, 1, ": call_into takes them")?;
+        let arguments = arguments(operator, args, Some(&keywords))?;
         match (dtype, sizes) {
             (None, None) => self.with(|builder| BuilderValue(builder.call_inferred(operator, &arguments))),
             (Some(dtype), Some(sizes)) => {
-                let dtype = scalar_type(dtype)?;
-                self.with(|builder| BuilderValue(builder.call(operator, &arguments, dtype, &sizes)))
+                self.with(|builder| BuilderValue(builder.call(operator, &arguments, dtype, &sizes.0)))
             }
             (Some(_), None) | (None, Some(_)) => Err(PyTypeError::new_err("state both dtype= and sizes=, or none")),
         }
     }
 
     /// Adds a kernel call that writes these results.
-    fn call_into(
+    #[pyo3(signature = (operator, args, results, **keywords))]
+    fn call_into<'py>(
         &self,
         operator: &str,
-        args: &Bound<'_, PyTuple>,
-        results: Vec<PyRef<'_, BuilderValue>>,
+        args: &Bound<'py, PyAny>,
+        results: Vec<PyRef<'py, BuilderValue>>,
+        keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
-        let (arguments, results) = (arguments(args)?, ids(&results));
+        check_results(operator, results.len(), "")?;
+        let (arguments, results) = (arguments(operator, args, keywords)?, ids(&results));
         self.with(|builder| builder.call_into(operator, &arguments, &results))
     }
 

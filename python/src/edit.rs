@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict};
 
 use crate::error::requested;
-use crate::model::{Model, json, typed};
-use crate::options::choice;
+use crate::model::{json, typed, with};
+use crate::options::{OneOrMore, Source, choice};
 use crate::program::Program;
 use crate::run::attempt;
 
@@ -46,16 +46,16 @@ fn unparsed(text: &str, expected: impl std::fmt::Display) -> PyErr {
 #[pyo3(signature = (model, *, passes=None, max_growth=0))]
 pub fn optimize<'py>(
     py: Python<'py>,
-    model: PyRef<'py, Model>,
-    passes: Option<Vec<String>>,
+    model: Source,
+    passes: Option<OneOrMore<String>>,
     max_growth: u64,
 ) -> PyResult<Changed<'py>> {
     let mut options = OptimizeOptions::default().max_growth(max_growth);
     if let Some(words) = passes {
         let known = OptimizePass::ALL.map(|pass| (pass.word(), pass));
-        options.passes = words.iter().map(|word| choice("passes", word, &known)).collect::<PyResult<_>>()?;
+        options.passes = words.0.iter().map(|word| choice("passes", word, &known)).collect::<PyResult<_>>()?;
     }
-    let model = model.0.clone();
+    let model = model.0;
     changed(py, "Optimization", move || {
         let mut resolved = Program::resolve(&model)?;
         let done = resolved.optimize(&options)?;
@@ -68,22 +68,22 @@ pub fn optimize<'py>(
 /// `inputs` are such as `"x=1x256"`, where `?` keeps a size; `all_static` makes inputs static. `method` is needed if
 /// the program has several.
 #[pyfunction]
-#[pyo3(signature = (model, *, inputs=Vec::new(), method=None, all_static=false))]
+#[pyo3(signature = (model, *, inputs=OneOrMore::default(), method=None, all_static=false))]
 pub fn bound<'py>(
     py: Python<'py>,
-    model: PyRef<'py, Model>,
-    inputs: Vec<String>,
+    model: Source,
+    inputs: OneOrMore<String>,
     method: Option<String>,
     all_static: bool,
 ) -> PyResult<Changed<'py>> {
     let mut options = BoundOptions::default();
     let parse = |text: &String| text.parse::<InputBound>().map_err(|expected| unparsed(text, expected));
-    options.inputs = inputs.iter().map(parse).collect::<PyResult<_>>()?;
+    options.inputs = inputs.0.iter().map(parse).collect::<PyResult<_>>()?;
     (options.method, options.all_static) = (method, all_static);
     if options.inputs.is_empty() && !all_static {
         return Err(PyValueError::new_err("no bounds: pass inputs=[\"NAME=SIZES\"] or all_static=True"));
     }
-    let model = model.0.clone();
+    let model = model.0;
     changed(py, "BoundReport", move || {
         let mut resolved = Program::resolve(&model)?;
         let done = resolved.bound(&options)?;
@@ -97,13 +97,13 @@ pub fn bound<'py>(
 /// of the same name share them with `share_state`. `with_files` are the `.ptd` files of the programs, which are
 /// compared.
 #[pyfunction]
-#[pyo3(signature = (models, *, renames=None, share_state=false, with_files=Vec::new()))]
+#[pyo3(signature = (models, *, renames=None, share_state=false, with_files=OneOrMore::default()))]
 pub fn merge<'py>(
     py: Python<'py>,
-    models: Vec<PyRef<'py, Model>>,
+    models: OneOrMore<Source>,
     renames: Option<&Bound<'py, PyAny>>,
     share_state: bool,
-    with_files: Vec<PathBuf>,
+    with_files: OneOrMore<PathBuf>,
 ) -> PyResult<Changed<'py>> {
     let mut options = MergeOptions::default().share_state(share_state);
     if let Some(renames) = renames {
@@ -111,15 +111,15 @@ pub fn merge<'py>(
             Ok(map) => add_renames(&mut options, None, map)?,
             Err(_) => {
                 let maps: Vec<Bound<'_, PyDict>> = renames.extract()?;
-                if maps.len() != models.len() {
-                    let message = format!("renames has {} maps for {} models", maps.len(), models.len());
+                if maps.len() != models.0.len() {
+                    let message = format!("renames has {} maps for {} models", maps.len(), models.0.len());
                     return Err(PyValueError::new_err(message));
                 }
                 maps.iter().enumerate().try_for_each(|(number, map)| add_renames(&mut options, Some(number), map))?;
             }
         }
     }
-    let models: Vec<_> = models.iter().map(|model| model.0.clone().with_data_files(&with_files)).collect();
+    let models: Vec<_> = models.0.into_iter().map(|model| with(&model.0, &with_files.0)).collect();
     changed(py, "Merged", move || {
         let resolve = |model: &pte_emit::Model| if share_state { model.resolve_for_changes() } else { model.resolve() };
         let inputs = models.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
@@ -138,10 +138,10 @@ fn add_renames(options: &mut MergeOptions, input: Option<usize>, map: &Bound<'_,
 /// Returns a program with the methods that the names or patterns (`enc*`) select, and what they need; and an
 /// `Extracted`.
 #[pyfunction]
-pub fn extract<'py>(py: Python<'py>, model: PyRef<'py, Model>, methods: Vec<String>) -> PyResult<Changed<'py>> {
-    let model = model.0.clone();
+pub fn extract<'py>(py: Python<'py>, model: Source, methods: OneOrMore<String>) -> PyResult<Changed<'py>> {
+    let model = model.0;
     changed(py, "Extracted", move || {
-        let (resolved, done) = model.resolve()?.extract_methods(&methods)?;
+        let (resolved, done) = model.resolve()?.extract_methods(&methods.0)?;
         Ok((resolved, json(&done)))
     })
 }
@@ -155,7 +155,7 @@ pub fn extract<'py>(py: Python<'py>, model: PyRef<'py, Model>, methods: Vec<Stri
 #[pyo3(signature = (model, name, *, style="c", section=None, symbol=None, facts=false))]
 pub fn embed(
     py: Python<'_>,
-    model: PyRef<'_, Model>,
+    model: Source,
     name: String,
     style: &str,
     section: Option<&str>,
@@ -167,7 +167,7 @@ pub fn embed(
     let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     options.section = section.map(|text| Section::new(text).map_err(|error| invalid(&error))).transpose()?;
     let symbol = symbol.map(|text| Symbol::new(text).map_err(|error| invalid(&error))).transpose()?;
-    let model = model.0.clone();
+    let model = model.0;
     attempt(py, move |_| {
         let wanted = EmbeddedFileOptions::default().facts(facts);
         let mut files = model.embedded_files(&wanted)?;

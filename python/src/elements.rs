@@ -1,33 +1,38 @@
 //! The parts of a program as live objects: a method, a value, its tensor. Each refers to its program by index, reads
-//! it, and changes it in place. Those of `instructions` do, too.
+//! it, and changes it in place. Those of `instructions` do, too. `pte_emit._live` makes sequences of them.
 
-use std::collections::BTreeMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::cell::Cell;
 
 use pte_emit::Blob;
+use pte_emit::command::renumber_values;
 use pte_emit::program::{
-    EValue, ExecutionPlan, Memory, Tensor as TensorContent, TensorData, TensorShapeDynamism, ValueId,
+    Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction as Call, Memory, Tensor as TensorContent, TensorData,
+    TensorShapeDynamism, ValueId,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyString};
 
 use crate::buffer::Bytes;
+use crate::builder::{plain, scalar_type};
 use crate::instructions::{Delegate, Instruction};
-use crate::program::{Items, Program, State, gone, read_only};
+use crate::options::{Ints, choice};
+use crate::program::{Items, Owner, Program, State, gone};
 use crate::run::attempt;
 
-/// A method of a program.
-#[pyclass(frozen, module = "pte_emit")]
+/// A method of a program: a sequence of its instructions.
+#[pyclass(frozen, eq, hash, module = "pte_emit")]
+#[derive(PartialEq, Hash)]
 pub struct Method {
-    program: Py<Program>,
+    program: Owner,
     index: usize,
 }
 
 /// A value of a method: a tensor, a number, a truth value, a string, or a list.
-#[pyclass(frozen, module = "pte_emit")]
+#[pyclass(frozen, eq, hash, module = "pte_emit")]
+#[derive(PartialEq, Hash)]
 pub struct Value {
-    program: Py<Program>,
+    program: Owner,
     method: usize,
     /// Index in the method.
     #[pyo3(get)]
@@ -35,22 +40,115 @@ pub struct Value {
 }
 
 /// The tensor of a value.
-#[pyclass(frozen, module = "pte_emit")]
+#[pyclass(frozen, eq, hash, module = "pte_emit")]
+#[derive(PartialEq, Hash)]
 pub struct Tensor {
-    program: Py<Program>,
+    program: Owner,
     method: usize,
+    /// Index of its value.
+    #[pyo3(get)]
     index: usize,
 }
 
-impl Method {
-    /// The program and the position in it: objects with the same are equal.
-    fn identity(&self) -> (usize, usize) {
-        (self.program.as_ptr() as usize, self.index)
+/// A list of parts of a method.
+#[derive(Clone, Copy, PartialEq)]
+enum Parts {
+    Inputs,
+    Outputs,
+    Values,
+    Instructions,
+    Delegates,
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Parts {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Parts> {
+        let known = [
+            ("inputs", Parts::Inputs),
+            ("outputs", Parts::Outputs),
+            ("values", Parts::Values),
+            ("instructions", Parts::Instructions),
+            ("delegates", Parts::Delegates),
+        ];
+        choice("parts", object.extract()?, &known)
+    }
+}
+
+impl Parts {
+    fn ids(self, plan: &ExecutionPlan) -> &[ValueId] {
+        let list = if self == Parts::Inputs { &plan.inputs } else { &plan.outputs };
+        list.as_deref().unwrap_or_default()
     }
 
+    fn ids_mut(self, plan: &mut ExecutionPlan) -> &mut Vec<ValueId> {
+        let list = if self == Parts::Inputs { &mut plan.inputs } else { &mut plan.outputs };
+        list.get_or_insert_default()
+    }
+
+    fn count(self, plan: &ExecutionPlan) -> usize {
+        match self {
+            Parts::Inputs | Parts::Outputs => self.ids(plan).len(),
+            Parts::Values => plan.values().len(),
+            Parts::Instructions => plan.chains.iter().flatten().map(len).sum(),
+            Parts::Delegates => plan.delegates().len(),
+        }
+    }
+}
+
+/// Number of instructions of a chain.
+fn len(chain: &Chain) -> usize {
+    chain.instructions.as_ref().map_or(0, Vec::len)
+}
+
+/// Chain, and index in it, of an instruction of a method, or of the end of the last chain.
+fn position(plan: &ExecutionPlan, mut index: usize) -> (usize, usize) {
+    let chains = plan.chains.as_deref().unwrap_or_default();
+    for (number, chain) in chains.iter().enumerate() {
+        if index < len(chain) || number + 1 == chains.len() {
+            return (number, index);
+        }
+        index -= len(chain);
+    }
+    (0, index)
+}
+
+/// Adds a number to the destinations of jumps of a chain beyond an instruction.
+fn move_jumps(chain: &mut Chain, beyond: usize, by: i32) {
+    for instruction in chain.instructions.iter_mut().flatten() {
+        if let Call::JumpFalseCall { destination_instruction: to, .. } = instruction
+            && i64::from(*to) > beyond as i64
+        {
+            *to = to.saturating_add(by);
+        }
+    }
+}
+
+/// Adapts the description of the caller's containers, if there are none, to other numbers of inputs and outputs. A test
+/// has the values of all inputs and outputs: those of the method are dropped.
+fn change_interface(state: &mut State, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> PyResult<()> {
+    let plan = state.plan_mut(method)?;
+    let flat = |plan: &ExecutionPlan, getter| {
+        ContainerMetadata::flat(Parts::Inputs.count(plan), Parts::Outputs.count(plan), getter)
+    };
+    let getter = [false, true].into_iter().find(|getter| plan.container_meta_type == Some(flat(plan, *getter)));
+    change(plan);
+    if let Some(getter) = getter {
+        plan.container_meta_type = Some(flat(plan, getter));
+    }
+    let name = plan.name.clone();
+    state.drop_tests(name.as_deref());
+    Ok(())
+}
+
+fn id(index: usize) -> PyResult<ValueId> {
+    i32::try_from(index).map(ValueId).map_err(|_| PyValueError::new_err("too many values"))
+}
+
+impl Method {
     /// Refers to a method.
     pub fn new(program: Py<Program>, index: usize) -> Method {
-        Method { program, index }
+        Method { program: Owner(program), index }
     }
 
     fn read<T>(&self, read: impl FnOnce(&ExecutionPlan) -> T) -> PyResult<T> {
@@ -61,10 +159,105 @@ impl Method {
         Value { program: self.program.clone_ref(py), method: self.index, index }
     }
 
-    fn listed(&self, py: Python<'_>, list: &Option<Vec<ValueId>>) -> Items<Value> {
-        let indices = list.iter().flatten().filter_map(|id| usize::try_from(id.0).ok());
-        Items(indices.map(|index| self.value(py, index)).collect())
+    /// Returns the index of a value of the method: of a value, or an index.
+    pub fn value_id(&self, item: &Bound<'_, PyAny>) -> PyResult<ValueId> {
+        let count = self.read(|plan| plan.values().len())?;
+        let index = match item.cast::<Value>() {
+            Ok(value) if self.is_of(&value.get().program, value.get().method) => value.get().index,
+            Ok(_) => return Err(PyValueError::new_err("the value is one of another method")),
+            Err(_) if item.is_instance_of::<PyBool>() => return Err(PyTypeError::new_err("expected a Value")),
+            Err(_) => item.extract::<usize>().map_err(|_| {
+                PyTypeError::new_err(format!("expected a Value or its index, found {}", item.get_type()))
+            })?,
+        };
+        match index < count {
+            true => id(index),
+            false => Err(PyValueError::new_err(format!("no value has the index {index}: the method has {count}"))),
+        }
     }
+
+    fn is_of(&self, program: &Owner, method: usize) -> bool {
+        self.program == *program && self.index == method
+    }
+
+    /// Returns the value that an object describes, with the data of a constant in the program.
+    fn new_value(&self, item: &Bound<'_, PyAny>) -> PyResult<EValue> {
+        if let Ok(value) = item.cast::<Value>() {
+            let value = value.get();
+            if self.program != value.program {
+                return Err(PyValueError::new_err("the value is one of another program"));
+            }
+            return value.read(|value, _| value.clone());
+        }
+        if item.hasattr("dtype")? && item.hasattr("shape")? && !item.getattr("shape")?.is_empty()? {
+            let described = item.py().import("pte_emit._arrays")?.call_method1("described", (item,))?;
+            let (dtype, sizes, bytes): (String, Vec<i32>, Bound<'_, PyAny>) = described.extract()?;
+            let blob = Blob::bytes(Bytes::of(&bytes)?.as_ref());
+            let data = TensorData::Blob(self.program.get().lock().content.add_blob(blob));
+            let tensor = TensorContent::new(scalar_type(&dtype)?, &sizes);
+            return Ok(EValue::Tensor(TensorContent { data, memory: Memory::None, ..tensor }));
+        }
+        let item = plain(item)?;
+        let value = if item.is_none() {
+            EValue::Null
+        } else if item.is_instance_of::<PyBool>() {
+            EValue::Bool(item.extract()?)
+        } else if item.is_instance_of::<PyInt>() {
+            EValue::Int(item.extract()?)
+        } else if item.is_instance_of::<PyFloat>() {
+            EValue::Double(item.extract()?)
+        } else if item.is_instance_of::<PyString>() {
+            EValue::String(Some(item.extract()?))
+        } else {
+            let ids = item
+                .try_iter()
+                .and_then(|items| items.map(|item| self.value_id(&item?)).collect::<PyResult<Vec<ValueId>>>());
+            let ids = ids.map_err(|_| {
+                let expected = "a Value, None, bool, int, float, str, an array, or a list of values of the method";
+                PyTypeError::new_err(format!("expected {expected}, found {}", item.get_type()))
+            })?;
+            let is_int = |id: &ValueId| self.read(|plan| matches!(plan.value(*id), Some(EValue::Int(_))));
+            match ids.first().map(is_int).transpose()?.unwrap_or(true) {
+                true => EValue::IntList(Some(ids.into_iter().map(i64::from).collect())),
+                false => EValue::TensorList(Some(ids)),
+            }
+        };
+        Ok(value)
+    }
+
+    fn copied(&self, item: &Bound<'_, PyAny>) -> PyResult<Call> {
+        match item.cast::<Instruction>() {
+            Ok(call) if self.is_of(&call.get().program, call.get().method) => call.get().content(),
+            Ok(_) => Err(PyValueError::new_err("the instruction is one of another method: use add_call")),
+            Err(_) => Err(PyTypeError::new_err(format!("expected an Instruction, found {}", item.get_type()))),
+        }
+    }
+
+    fn insert_call(&self, index: usize, call: Call) -> PyResult<(usize, usize)> {
+        let mut state = self.program.get().lock();
+        let plan = state.plan_mut(self.index)?;
+        let at = position(plan, index);
+        let chains = plan.chains.get_or_insert_default();
+        if chains.is_empty() {
+            chains.push(Chain::new(Vec::new()));
+        }
+        let chain = &mut chains[at.0];
+        move_jumps(chain, at.1, 1);
+        chain.instructions.get_or_insert_default().insert(at.1, call);
+        if let Some(traces) = chain.stacktrace.as_mut().filter(|traces| traces.len() >= at.1) {
+            traces.insert(at.1, None);
+        }
+        Ok(at)
+    }
+}
+
+/// Returns a list of parts of a method as a sequence that changes it.
+fn live<'py>(method: &Bound<'py, Method>, parts: &str) -> PyResult<Bound<'py, PyAny>> {
+    method.py().import("pte_emit._live")?.getattr("Elements")?.call1((method, parts))
+}
+
+fn delegates_are_fixed() -> PyErr {
+    PyTypeError::new_err("delegates are neither added nor removed: build a program with MethodBuilder.call_delegate")
 }
 
 #[pymethods]
@@ -87,69 +280,256 @@ impl Method {
         Ok(())
     }
 
-    /// The inputs, in order.
+    /// The inputs, in order: values, which can be replaced, added and removed.
     #[getter]
-    fn inputs(&self, py: Python<'_>) -> PyResult<Items<Value>> {
-        let list = self.read(|plan| plan.inputs.clone())?;
-        Ok(self.listed(py, &list))
+    fn inputs<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "inputs")
     }
 
-    /// The outputs, in order.
-    #[getter]
-    fn outputs(&self, py: Python<'_>) -> PyResult<Items<Value>> {
-        let list = self.read(|plan| plan.outputs.clone())?;
-        Ok(self.listed(py, &list))
+    #[setter]
+    fn set_inputs(this: &Bound<'_, Self>, items: &Bound<'_, PyAny>) -> PyResult<()> {
+        live(this, "inputs")?.call_method1("assign", (items,)).map(drop)
     }
 
-    /// All values, by index.
+    /// The outputs, in order, as `inputs`.
     #[getter]
-    fn values(&self, py: Python<'_>) -> PyResult<Items<Value>> {
-        let count = self.read(|plan| plan.values().len())?;
-        Ok(Items((0..count).map(|index| self.value(py, index)).collect()))
+    fn outputs<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "outputs")
     }
 
-    /// The constants and initial states that the file has the data of, by name; by `value[INDEX]` without a name.
-    #[getter]
-    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let state = self.program.get().lock();
-        let plan = state.plan(self.index)?;
-        let has_data = |tensor: &TensorContent| matches!(tensor.data, TensorData::Blob(_));
-        let tensors = plan.tensors().filter(|(_, tensor)| has_data(tensor));
-        let named = |(index, tensor): (usize, &TensorContent)| {
-            let name = name_of(&state, self.index, index, tensor).unwrap_or_else(|| format!("value[{index}]"));
-            (name, Tensor { program: self.program.clone_ref(py), method: self.index, index })
-        };
-        let named: BTreeMap<String, Tensor> = tensors.map(named).collect();
-        drop(state);
-        read_only(named.into_pyobject(py)?)
+    #[setter]
+    fn set_outputs(this: &Bound<'_, Self>, items: &Bound<'_, PyAny>) -> PyResult<()> {
+        live(this, "outputs")?.call_method1("assign", (items,)).map(drop)
     }
 
-    /// The instructions of all chains, in order.
+    /// All values, by index or name. Values that are added or removed renumber those after them.
     #[getter]
-    fn instructions(&self, py: Python<'_>) -> PyResult<Items<Instruction>> {
-        let counts: Vec<usize> = self.read(|plan| {
-            let chains = plan.chains.iter().flatten();
-            chains.map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).collect()
-        })?;
-        let places = counts.iter().enumerate().flat_map(|(chain, count)| (0..*count).map(move |index| (chain, index)));
-        let instruction = |at| Instruction { program: self.program.clone_ref(py), method: self.index, at };
-        Ok(Items(places.map(instruction).collect()))
+    fn values<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "values")
+    }
+
+    /// The instructions of all chains, in order. A copy of one can be inserted; `add_call` adds a new one.
+    #[getter]
+    fn instructions<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "instructions")
     }
 
     /// The delegates.
     #[getter]
-    fn delegates(&self, py: Python<'_>) -> PyResult<Items<Delegate>> {
-        let count = self.read(|plan| plan.delegates().len())?;
-        let delegate = |index| Delegate { program: self.program.clone_ref(py), method: self.index, index };
-        Ok(Items((0..count).map(delegate).collect()))
+    fn delegates<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "delegates")
     }
 
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.identity() == other.identity()
+    /// The constants and initial states whose data are known, by name; by `value[INDEX]` without a name.
+    #[getter]
+    fn constants<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        this.py().import("pte_emit._live")?.getattr("Constants")?.call1((this,))
     }
 
-    fn __hash__(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
+    fn __len__(&self) -> PyResult<usize> {
+        self._count(Parts::Instructions)
+    }
+
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __iter__<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        live(this, "instructions")?.try_iter()
+    }
+
+    fn __getitem__<'py>(this: &Bound<'py, Self>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        live(this, "instructions")?.get_item(at)
+    }
+
+    /// True for an instruction of the method, and for the operator of one.
+    fn __contains__(this: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        live(this, "instructions")?.contains(item)
+    }
+
+    /// Number of parts of a list.
+    fn _count(&self, parts: Parts) -> PyResult<usize> {
+        self.read(|plan| parts.count(plan))
+    }
+
+    /// The part of a list at an index.
+    fn _part(&self, py: Python<'_>, parts: Parts, index: usize) -> PyResult<Py<PyAny>> {
+        let (program, method) = (self.program.clone_ref(py), self.index);
+        let ((count, at), id) = self.read(|plan| {
+            let id = matches!(parts, Parts::Inputs | Parts::Outputs).then(|| parts.ids(plan).get(index).copied());
+            ((parts.count(plan), position(plan, index)), id.flatten())
+        })?;
+        if index >= count {
+            return Err(PyIndexError::new_err(format!("index {index}: the method has {count}")));
+        }
+        Ok(match parts {
+            Parts::Inputs | Parts::Outputs => {
+                let index = id.and_then(|id| usize::try_from(id.0).ok()).ok_or_else(|| gone("value"))?;
+                self.value(py, index).into_pyobject(py)?.into_any().unbind()
+            }
+            Parts::Values => self.value(py, index).into_pyobject(py)?.into_any().unbind(),
+            Parts::Instructions => Instruction { program, method, at }.into_pyobject(py)?.into_any().unbind(),
+            Parts::Delegates => Delegate { program, method, index }.into_pyobject(py)?.into_any().unbind(),
+        })
+    }
+
+    /// The index of the part of a list with this name: of a value, a delegate's backend, or an operator.
+    fn _find(&self, parts: Parts, name: &str) -> PyResult<Option<usize>> {
+        let state = self.program.get().lock_with_names();
+        let plan = state.plan(self.index)?;
+        let is_named = |index: usize| state.name(self.index, index) == Some(name);
+        let operator = |call: &Call| plan.operator(call.operator()?)?.full_name();
+        Ok(match parts {
+            Parts::Values => (0..plan.values().len()).find(|index| is_named(*index)),
+            Parts::Inputs | Parts::Outputs => {
+                parts.ids(plan).iter().position(|id| usize::try_from(id.0).is_ok_and(is_named))
+            }
+            Parts::Instructions => plan.instructions().position(|call| operator(call).as_deref() == Some(name)),
+            Parts::Delegates => plan.delegates().iter().position(|delegate| delegate.id.as_deref() == Some(name)),
+        })
+    }
+
+    /// Inserts a part in a list.
+    fn _insert(&self, parts: Parts, index: usize, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        match parts {
+            Parts::Inputs | Parts::Outputs => {
+                let id = self.value_id(item)?;
+                let mut state = self.program.get().lock();
+                change_interface(&mut state, self.index, |plan| parts.ids_mut(plan).insert(index, id))
+            }
+            Parts::Values => {
+                let value = self.new_value(item)?;
+                let mut state = self.program.get().lock();
+                if let Some(names) = state.names_mut(self.index).filter(|names| index < names.len()) {
+                    names.insert(index, None);
+                }
+                let plan = state.plan_mut(self.index)?;
+                renumber_values(plan, |value| value + i64::from(value >= index as i64));
+                plan.values.get_or_insert_default().insert(index, value);
+                Ok(())
+            }
+            Parts::Instructions => self.insert_call(index, self.copied(item)?).map(drop),
+            Parts::Delegates => Err(delegates_are_fixed()),
+        }
+    }
+
+    /// Replaces a part of a list.
+    fn _replace(&self, parts: Parts, index: usize, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        match parts {
+            Parts::Inputs | Parts::Outputs => {
+                let id = self.value_id(item)?;
+                let mut state = self.program.get().lock();
+                change_interface(&mut state, self.index, |plan| parts.ids_mut(plan)[index] = id)
+            }
+            Parts::Values => {
+                let value = self.new_value(item)?;
+                let mut state = self.program.get().lock();
+                state.plan_mut(self.index)?.values.get_or_insert_default()[index] = value;
+                Ok(())
+            }
+            Parts::Instructions => {
+                let call = self.copied(item)?;
+                let mut state = self.program.get().lock();
+                *state.plan_mut(self.index)?.instructions_mut().nth(index).ok_or_else(|| gone("instruction"))? = call;
+                Ok(())
+            }
+            Parts::Delegates => Err(delegates_are_fixed()),
+        }
+    }
+
+    /// Removes a part of a list.
+    fn _remove(&self, parts: Parts, index: usize) -> PyResult<()> {
+        let mut state = self.program.get().lock();
+        match parts {
+            Parts::Inputs | Parts::Outputs => {
+                return change_interface(&mut state, self.index, |plan| {
+                    parts.ids_mut(plan).remove(index);
+                });
+            }
+            Parts::Values => {
+                let plan = state.plan_mut(self.index)?;
+                let is_used = Cell::new(false);
+                renumber_values(plan, |value| {
+                    is_used.set(is_used.get() || value == index as i64);
+                    value
+                });
+                if is_used.get() {
+                    let message = format!(
+                        "value {index} is used: change the instructions, lists, inputs and outputs with it first"
+                    );
+                    return Err(PyValueError::new_err(message));
+                }
+                plan.values.get_or_insert_default().remove(index);
+                renumber_values(plan, |value| value - i64::from(value > index as i64));
+                if let Some(names) = state.names_mut(self.index).filter(|names| index < names.len()) {
+                    names.remove(index);
+                }
+            }
+            Parts::Instructions => {
+                let plan = state.plan_mut(self.index)?;
+                let (number, index) = position(plan, index);
+                let chain = plan.chains.as_mut().and_then(|chains| chains.get_mut(number));
+                let chain = chain.ok_or_else(|| gone("instruction"))?;
+                move_jumps(chain, index, -1);
+                chain.instructions.get_or_insert_default().remove(index);
+                if let Some(traces) = chain.stacktrace.as_mut().filter(|traces| index < traces.len()) {
+                    traces.remove(index);
+                }
+            }
+            Parts::Delegates => return Err(delegates_are_fixed()),
+        }
+        Ok(())
+    }
+
+    /// Adds a tensor without data, whose memory is planned when the program is written.
+    #[pyo3(signature = (dtype, sizes, *, name=None))]
+    fn add_tensor(&self, py: Python<'_>, dtype: &str, sizes: Ints, name: Option<String>) -> PyResult<Value> {
+        let tensor = EValue::Tensor(TensorContent::new(scalar_type(dtype)?, &sizes.0));
+        let mut state = self.program.get().lock();
+        // Stated sizes are those without the tensor.
+        state.plan_mut(self.index)?.memory.non_const_buffer_sizes = None;
+        let values = state.plan_mut(self.index)?.values.get_or_insert_default();
+        values.push(tensor);
+        let index = values.len() - 1;
+        if let Some(names) = state.names_mut(self.index) {
+            names.resize(index, None);
+            names.push(name);
+        }
+        Ok(self.value(py, index))
+    }
+
+    /// Adds a kernel call before the instruction at an index, by default at the end. `args` are values of the method or
+    /// their indices: all arguments of the kernel, with its outs.
+    #[pyo3(signature = (operator, args, *, index=None))]
+    fn add_call(
+        &self,
+        py: Python<'_>,
+        operator: &str,
+        args: Vec<Bound<'_, PyAny>>,
+        index: Option<usize>,
+    ) -> PyResult<Instruction> {
+        let args: Vec<ValueId> = args.iter().map(|item| self.value_id(item)).collect::<PyResult<_>>()?;
+        let count = self.read(|plan| plan.instructions().count())?;
+        let op_index = self.program.get().lock().operator(self.index, operator)?;
+        let call = Call::KernelCall { op_index, args: Some(args.into_iter().collect()) };
+        let at = self.insert_call(index.unwrap_or(count).min(count), call)?;
+        Ok(Instruction { program: self.program.clone_ref(py), method: self.index, at })
+    }
+
+    /// The names of the constants, and the indices of their values.
+    fn _constants<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.program.get().lock_with_names();
+        let plan = state.plan(self.index)?;
+        let mut found: Vec<(String, usize)> = Vec::new();
+        for (index, _) in plan.tensors().filter(|(_, tensor)| state.data(tensor).is_some()) {
+            let name = state.name(self.index, index).map(str::to_owned);
+            found.push((name.unwrap_or_else(|| format!("value[{index}]")), index));
+        }
+        drop(state);
+        found.sort();
+        let dict = PyDict::new(py);
+        found.into_iter().try_for_each(|(name, index)| dict.set_item(name, index))?;
+        Ok(dict)
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -160,18 +540,7 @@ impl Method {
     }
 }
 
-/// Name of a tensor: that of the YAML, else its fully qualified name.
-fn name_of(state: &State, method: usize, value: usize, tensor: &TensorContent) -> Option<String> {
-    let stated = state.names.get(method).and_then(|names| names.get(value)).cloned().flatten();
-    tensor.name().map(str::to_owned).or(stated)
-}
-
 impl Value {
-    /// The program and the position in it: objects with the same are equal.
-    fn identity(&self) -> (usize, usize, usize) {
-        (self.program.as_ptr() as usize, self.method, self.index)
-    }
-
     fn read<T>(&self, read: impl FnOnce(&EValue, &ExecutionPlan) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
         let plan = state.plan(self.method)?;
@@ -192,15 +561,13 @@ impl Value {
         self.read(|value, _| value.kind())
     }
 
-    /// Name in the YAML, or the fully qualified name of a tensor; None without one.
+    /// Fully qualified name of a tensor, or else the name in YAML: of the source, or as `to_yaml` prints it. None
+    /// without one.
     #[getter]
     fn name(&self) -> PyResult<Option<String>> {
-        let state = self.program.get().lock();
-        let value = state.plan(self.method)?.values().get(self.index).ok_or_else(|| gone("value"))?;
-        if let Some(tensor) = value.as_tensor() {
-            return Ok(name_of(&state, self.method, self.index, tensor));
-        }
-        Ok(state.names.get(self.method).and_then(|names| names.get(self.index)).cloned().flatten())
+        let state = self.program.get().lock_with_names();
+        state.plan(self.method)?.values().get(self.index).ok_or_else(|| gone("value"))?;
+        Ok(state.name(self.method, self.index).map(str::to_owned))
     }
 
     /// The tensor; None if the value is not a tensor.
@@ -233,7 +600,7 @@ impl Value {
 
     #[setter]
     fn set_value(&self, new: &Bound<'_, PyAny>) -> PyResult<()> {
-        let kind = self.kind()?;
+        let (kind, new) = (self.kind()?, plain(new)?);
         let wrong =
             || PyTypeError::new_err(format!("value {} is of kind {kind}, found {}", self.index, new.get_type()));
         let is_bool = new.is_instance_of::<PyBool>();
@@ -250,14 +617,6 @@ impl Value {
         let values = state.plan_mut(self.method)?.values.iter_mut().flatten();
         *values.into_iter().nth(self.index).ok_or_else(|| gone("value"))? = value;
         Ok(())
-    }
-
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.identity() == other.identity()
-    }
-
-    fn __hash__(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -286,45 +645,31 @@ fn shape(tensor: &TensorContent) -> String {
 }
 
 impl Tensor {
-    /// The program and the position in it: objects with the same are equal.
-    fn identity(&self) -> (usize, usize, usize) {
-        (self.program.as_ptr() as usize, self.method, self.index)
-    }
-
-    fn read<T>(&self, read: impl FnOnce(&TensorContent) -> T) -> PyResult<T> {
+    fn read<T>(&self, read: impl FnOnce(&TensorContent, &State) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
         let value = state.plan(self.method)?.values().get(self.index).and_then(EValue::as_tensor);
-        value.map(read).ok_or_else(|| gone("tensor"))
-    }
-
-    fn blob(&self) -> PyResult<Option<Blob>> {
-        let state = self.program.get().lock();
-        let tensor = state.plan(self.method)?.values().get(self.index).and_then(EValue::as_tensor);
-        match tensor.ok_or_else(|| gone("tensor"))?.data {
-            TensorData::Blob(blob) => Ok(state.content.blobs.get(blob.0 as usize).cloned()),
-            TensorData::None | TensorData::Elsewhere(_) => Ok(None),
-        }
+        value.map(|tensor| read(tensor, &state)).ok_or_else(|| gone("tensor"))
     }
 }
 
 #[pymethods]
 impl Tensor {
-    /// Index of its value.
-    #[getter]
-    fn index(&self) -> usize {
-        self.index
-    }
-
     /// Element type, as in YAML: `float32`.
     #[getter]
     fn dtype(&self) -> PyResult<String> {
-        self.read(|tensor| tensor.scalar_type.to_string())
+        self.read(|tensor, _| tensor.scalar_type.to_string())
     }
 
     /// Sizes; of a dynamic tensor the largest.
     #[getter]
     fn sizes(&self) -> PyResult<Items<i32>> {
-        self.read(|tensor| Items(tensor.sizes.as_deref().unwrap_or_default().to_vec()))
+        self.read(|tensor, _| Items(tensor.sizes.as_deref().unwrap_or_default().to_vec()))
+    }
+
+    /// The sizes, by the name that arrays have for them.
+    #[getter]
+    fn shape(&self) -> PyResult<Items<i32>> {
+        self.sizes()
     }
 
     /// Dimensions from the outermost to the innermost in memory.
@@ -333,38 +678,38 @@ impl Tensor {
         let dims = |tensor: &TensorContent| {
             tensor.dim_order.iter().flat_map(|order| order.iter()).map(|dim| u32::from(*dim)).collect()
         };
-        self.read(|tensor| Items(dims(tensor)))
+        self.read(|tensor, _| Items(dims(tensor)))
     }
 
     /// Size in bytes; None if the sizes overflow, or the element type is unknown.
     #[getter]
     fn nbytes(&self) -> PyResult<Option<u64>> {
-        self.read(TensorContent::nbytes)
+        self.read(|tensor, _| tensor.nbytes())
     }
 
     /// True if the sizes are upper bounds.
     #[getter]
     fn is_dynamic(&self) -> PyResult<bool> {
-        self.read(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
+        self.read(|tensor, _| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
     }
 
-    /// True if the program has its data: a constant, or the initial elements of a state.
+    /// True if its data are known: of a constant, the initial elements of a state, or in a `.ptd` that was given.
     #[getter]
     fn has_data(&self) -> PyResult<bool> {
-        self.read(|tensor| matches!(tensor.data, TensorData::Blob(_)))
+        self.read(|tensor, state| state.data(tensor).is_some())
     }
 
     /// True if its data are in a `.ptd`.
     #[getter]
     fn is_external(&self) -> PyResult<bool> {
-        self.read(TensorContent::is_external)
+        self.read(|tensor, _| tensor.is_external())
     }
 
     /// Pool and offset in planned memory, if they are stated; None if they are planned when the program is written, or
     /// for constants.
     #[getter]
     fn memory(&self) -> PyResult<Option<(u32, u64)>> {
-        self.read(|tensor| match tensor.memory {
+        self.read(|tensor, _| match tensor.memory {
             Memory::At { pool, offset } => Some((pool, offset)),
             Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
         })
@@ -373,13 +718,13 @@ impl Tensor {
     /// The fully qualified name, which is its key in a `.ptd`.
     #[getter]
     fn name(&self) -> PyResult<Option<String>> {
-        self.read(|tensor| tensor.name().map(str::to_owned))
+        self.read(|tensor, _| tensor.name().map(str::to_owned))
     }
 
     /// The bytes of the data; None without data.
     #[getter]
     fn data_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Some(blob) = self.blob()? else { return Ok(None) };
+        let Some(blob) = self.read(|tensor, state| state.data(tensor).cloned())? else { return Ok(None) };
         let bytes = attempt(py, move |_| blob.to_vec().map_err(|error| pte_emit::Error::io("", "", &error)))?;
         Ok(Some(PyBytes::new(py, &bytes)))
     }
@@ -395,8 +740,14 @@ impl Tensor {
 
     #[setter]
     fn set_data(&self, py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<()> {
-        if !self.has_data()? {
-            let message = format!("value {} has no data that can be replaced: it is no constant", self.index);
+        if !self.read(|tensor, _| matches!(tensor.data, TensorData::Blob(_)))? {
+            let reason = match self.read(|tensor, _| tensor.is_external())? {
+                true => {
+                    "they are in a .ptd: assemble the model with with_files= and internal_data=True, and change that"
+                }
+                false => "it is no constant",
+            };
+            let message = format!("value {} has no data that can be replaced: {reason}", self.index);
             return Err(PyValueError::new_err(message));
         }
         let arrays = py.import("pte_emit._arrays")?;
@@ -404,29 +755,18 @@ impl Tensor {
         let bytes = Bytes::of(&arrays.call_method1("to_bytes", (array, dtype, sizes, order))?)?;
         // A copy: the array may change before the program is written.
         let blob = Blob::bytes(bytes.as_ref());
-        if self.read(TensorContent::nbytes)? != Some(blob.len()) {
+        if self.nbytes()? != Some(blob.len()) {
             return Err(PyValueError::new_err(format!("value {}: the data have {} bytes", self.index, blob.len())));
         }
         let mut state = self.program.get().lock();
         let id = state.content.add_blob(blob);
-        let values = state.plan_mut(self.method)?.values.iter_mut().flatten();
-        match values.into_iter().nth(self.index) {
-            Some(EValue::Tensor(tensor)) => tensor.data = TensorData::Blob(id),
-            _ => return Err(gone("tensor")),
-        }
+        let tensor = state.plan_mut(self.method)?.tensor_mut(self.index).ok_or_else(|| gone("tensor"))?;
+        tensor.data = TensorData::Blob(id);
         Ok(())
-    }
-
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.identity() == other.identity()
-    }
-
-    fn __hash__(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {
         let name = self.name()?.map_or_else(String::new, |name| format!(" {name}"));
-        self.read(|tensor| format!("<pte_emit.Tensor {}{name}: {}>", self.index, shape(tensor)))
+        self.read(|tensor, _| format!("<pte_emit.Tensor {}{name}: {}>", self.index, shape(tensor)))
     }
 }

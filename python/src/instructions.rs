@@ -1,22 +1,22 @@
 //! Instructions and delegates of a method as live objects, like the parts in `elements`.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-
 use pte_emit::Blob;
-use pte_emit::program::{ExecutionPlan, Instruction as Content, Operator, OperatorId, ValueId};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pte_emit::program::{ExecutionPlan, Instruction as Content, Operator, ValueId};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::buffer::Bytes;
+use crate::elements::Method;
 use crate::error::raised;
-use crate::program::{Items, Program, gone};
+use crate::program::{Items, Owner, gone};
 
 /// An instruction of a method.
-#[pyclass(frozen, module = "pte_emit")]
+#[pyclass(frozen, eq, hash, module = "pte_emit")]
+#[derive(PartialEq, Hash)]
 pub struct Instruction {
     /// Program.
-    pub program: Py<Program>,
+    pub program: Owner,
     /// Index of the method.
     pub method: usize,
     /// Indices of the chain, and in it.
@@ -24,10 +24,11 @@ pub struct Instruction {
 }
 
 /// A delegate of a method: a part that a backend executes.
-#[pyclass(frozen, module = "pte_emit")]
+#[pyclass(frozen, eq, hash, module = "pte_emit")]
+#[derive(PartialEq, Hash)]
 pub struct Delegate {
     /// Program.
-    pub program: Py<Program>,
+    pub program: Owner,
     /// Index of the method.
     pub method: usize,
     /// Index in the method.
@@ -35,9 +36,9 @@ pub struct Delegate {
 }
 
 impl Instruction {
-    /// The program and the position in it: objects with the same are equal.
-    fn identity(&self) -> (usize, usize, (usize, usize)) {
-        (self.program.as_ptr() as usize, self.method, self.at)
+    /// Returns a copy of what it consists of.
+    pub fn content(&self) -> PyResult<Content> {
+        self.read(|instruction, _| Ok(instruction.clone()))
     }
 
     fn read<T>(&self, read: impl FnOnce(&Content, &ExecutionPlan) -> PyResult<T>) -> PyResult<T> {
@@ -87,16 +88,7 @@ impl Instruction {
         if self.kind()? != "kernel" {
             return Err(PyTypeError::new_err("only a kernel call has an operator"));
         }
-        let id = {
-            let mut state = self.program.get().lock();
-            let operators = state.plan_mut(self.method)?.operators.get_or_insert_default();
-            let known = operators.iter().position(|operator| operator.full_name().as_deref() == Some(name));
-            let index = known.unwrap_or(operators.len());
-            if known.is_none() {
-                operators.push(Operator::new(name));
-            }
-            OperatorId(i32::try_from(index).map_err(|_| PyValueError::new_err("too many operators"))?)
-        };
+        let id = self.program.get().lock().operator(self.method, name)?;
         self.change(|instruction| {
             if let Content::KernelCall { op_index, .. } = instruction {
                 *op_index = id;
@@ -105,26 +97,22 @@ impl Instruction {
     }
 
     /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be
-    /// replaced.
+    /// replaced by other indices or values.
     #[getter]
     fn args(&self) -> PyResult<Items<i32>> {
         self.read(|instruction, _| Ok(Items(instruction.args().iter().map(|id| id.0).collect())))
     }
 
     #[setter]
-    fn set_args(&self, args: Vec<i32>) -> PyResult<()> {
-        let count = self.read(|_, plan| Ok(plan.values().len()))?;
-        if let Some(wrong) =
-            args.iter().find(|index| usize::try_from(**index).is_ok_and(|index| index >= count) || **index < 0)
-        {
-            return Err(PyValueError::new_err(format!("no value has the index {wrong}: the method has {count}")));
-        }
+    fn set_args(&self, py: Python<'_>, args: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        let method = Method::new(self.program.0.clone_ref(py), self.method);
+        let args: Vec<ValueId> = args.iter().map(|item| method.value_id(item)).collect::<PyResult<_>>()?;
         if !matches!(self.kind()?, "kernel" | "delegate") {
             return Err(PyTypeError::new_err("only a call of a kernel or delegate has arguments"));
         }
         self.change(|instruction| {
             if let Content::KernelCall { args: old, .. } | Content::DelegateCall { args: old, .. } = instruction {
-                *old = Some(args.into_iter().map(ValueId).collect());
+                *old = Some(args.into_iter().collect());
             }
         })
     }
@@ -141,24 +129,9 @@ impl Instruction {
         self.read(|instruction, _| Ok(instruction.destination()))
     }
 
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.identity() == other.identity()
-    }
-
-    fn __hash__(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
-    }
-
     fn __repr__(&self) -> PyResult<String> {
         let what = self.operator()?.map_or_else(|| self.kind().map(str::to_owned), Ok)?;
         Ok(format!("<pte_emit.Instruction {what} {:?}>", self.args()?.0))
-    }
-}
-
-impl Delegate {
-    /// The program and the position in it: objects with the same are equal.
-    fn identity(&self) -> (usize, usize, usize) {
-        (self.program.as_ptr() as usize, self.method, self.index)
     }
 }
 
@@ -192,14 +165,6 @@ impl Delegate {
         let delegates = state.plan_mut(self.method)?.delegates.iter_mut().flatten();
         delegates.into_iter().nth(self.index).ok_or_else(|| gone("delegate"))?.processed = id;
         Ok(())
-    }
-
-    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
-        self.identity() == other.identity()
-    }
-
-    fn __hash__(&self) -> u64 {
-        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {

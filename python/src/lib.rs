@@ -36,7 +36,7 @@ mod _pte_emit {
     #[pymodule_export]
     use super::instructions::{Delegate, Instruction};
     #[pymodule_export]
-    use super::model::{Model, open};
+    use super::model::{Model, open, restored};
     #[pymodule_export]
     use super::program::Program;
     #[pymodule_export]

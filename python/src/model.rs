@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use pte_emit::run::{RunnerCommand, TestOptions};
 use pte_emit::{
-    LargeData, PrintOptions, Report,
+    Format, LargeData, PrintOptions, Report,
     check::{CheckOptions, Profile},
     diff::{DiffArea, DiffData, DiffOptions},
     inspect::{AnnotateOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
     memory::{Abi, MemoryOptions},
     payload::PayloadSummary,
-    release::Release,
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use crate::assembly::Assembly;
 use crate::buffer::Bytes;
 use crate::error::{diagnostics, raised, requested};
-use crate::options::{choice, options};
+use crate::options::{OneOrMore, Source, choice, options, release};
 use crate::program::Program;
 use crate::run::attempt;
 use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
@@ -37,9 +36,12 @@ pub struct Model(pub pte_emit::Model);
 /// `source` is a path, or bytes: of a file of a binary format, or YAML. Relative paths in YAML are resolved from its
 /// folder, or from `folder`; `confine` is the folder outside of which YAML must not read files. `name` is used in
 /// messages. `define` has the values of `${NAME}`; `document` is the number of the document, from 1, if the YAML has
-/// several.
+/// several. `with_files` are `.ptd` files that the program is loaded with.
+///
+/// What has the extension of a binary format, as a path or as `name`, is not read as YAML.
 #[pyfunction]
-#[pyo3(signature = (source, *, name=None, folder=None, define=None, document=None, confine=None))]
+#[pyo3(signature = (source, *, name=None, folder=None, define=None, document=None, confine=None, with_files=OneOrMore::default()))]
+#[allow(clippy::too_many_arguments)] // They are keywords.
 pub fn open(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -48,22 +50,35 @@ pub fn open(
     define: Option<BTreeMap<String, String>>,
     document: Option<usize>,
     confine: Option<PathBuf>,
+    with_files: OneOrMore<PathBuf>,
 ) -> PyResult<Model> {
+    let is_binary =
+        |name: &Path| name.extension().and_then(|text| text.to_str()).and_then(Format::of_extension).is_some();
     let opened = match source.extract::<PathBuf>() {
         Ok(path) => {
             if folder.is_some() || name.is_some() {
                 return Err(PyTypeError::new_err("name= and folder= are for bytes: a path has its own"));
             }
-            attempt(py, move |_| pte_emit::Model::open(path))?
+            attempt(py, move |_| match pte_emit::Model::open(&path)? {
+                text if text.is_text() && is_binary(&path) => Ok(pte_emit::Model::open_binary(path)),
+                model => Ok(model),
+            })?
         }
         Err(_) => {
             let bytes = Bytes::of(source)?.as_ref().to_vec();
             let name = name.unwrap_or_else(|| "<bytes>".to_owned());
             let folder = folder.unwrap_or_else(|| PathBuf::from("."));
-            attempt(py, move |_| pte_emit::Model::from_bytes(name, bytes, folder))?
+            attempt(py, move |_| match pte_emit::Model::from_bytes(&*name, bytes, folder)? {
+                text if text.is_text() && is_binary(name.as_ref()) => {
+                    let bytes = text.text().unwrap_or_default().as_bytes();
+                    Ok(pte_emit::Model::from_binary(name, bytes))
+                }
+                model => Ok(model),
+            })?
         }
     };
-    prepared(py, opened, define.unwrap_or_default(), document, confine).map(Model)
+    let model = prepared(py, opened, define.unwrap_or_default(), document, confine)?;
+    Ok(Model(model.with_data_files(with_files.0)))
 }
 
 /// Confines the files of a source, fills its variables, and selects its document.
@@ -97,6 +112,19 @@ pub fn prepared(
         Some(number) => return Err(PyIndexError::new_err(format!("document={number}: the YAML has {count}"))),
     };
     documents.models.into_iter().nth(index).ok_or_else(|| PyIndexError::new_err("no such document"))
+}
+
+/// What a pickled model consists of: bytes, name, folder, whether it is text, `.ptd` files.
+type Restored<'py> = (Bound<'py, PyBytes>, String, PathBuf, bool, Vec<PathBuf>);
+
+/// Creates a model of what it was pickled as.
+#[pyfunction]
+pub fn restored(bytes: &[u8], name: String, folder: PathBuf, is_text: bool, with_files: Vec<PathBuf>) -> Model {
+    let model = match is_text {
+        true => pte_emit::Model::from_yaml(name, String::from_utf8_lossy(bytes), folder),
+        false => pte_emit::Model::from_binary(name, bytes),
+    };
+    Model(model.with_data_files(with_files))
 }
 
 /// Creates an object of a class of `pte_emit.results` from the JSON of a result.
@@ -146,6 +174,12 @@ impl Model {
     }
 }
 
+/// Returns the model with more `.ptd` files.
+pub fn with(model: &pte_emit::Model, files: &[PathBuf]) -> pte_emit::Model {
+    let all: Vec<PathBuf> = model.data_files().iter().cloned().chain(files.iter().cloned()).collect();
+    model.clone().with_data_files(all)
+}
+
 /// The answer for one of the files of a source.
 fn nth<T: Serialize>(answers: Vec<(String, T)>, file: usize) -> Result<String, pte_emit::Error> {
     let count = answers.len();
@@ -193,22 +227,21 @@ impl Model {
     /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data`
     /// also validates the elements of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers
     /// to the program are predicted.
-    #[pyo3(signature = (*, profile="strict", with_files=Vec::new(), data=false, runtime=None))]
+    #[pyo3(signature = (*, profile="strict", with_files=OneOrMore::default(), data=false, runtime=None))]
     fn check<'py>(
         &self,
         py: Python<'py>,
         profile: &str,
-        with_files: Vec<PathBuf>,
+        with_files: OneOrMore<PathBuf>,
         data: bool,
         runtime: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data);
         if let Some(text) = runtime {
-            let release = Release::find(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            options.runtime = Some(release);
+            options.runtime = Some(release(text)?);
         }
         self.ask(py, "Findings", move |model| {
-            let model = &model.clone().with_data_files(with_files);
+            let model = &with(model, &with_files.0);
             let found = model.check(&options)?;
             let report = if model.is_text() { model.assembly()?.warnings.clone() } else { Report::default() };
             let file = FileFindings::of_source(model, report, found.into_iter().map(|(_, findings)| findings));
@@ -228,29 +261,32 @@ impl Model {
     ///
     /// `abi` is `"64"` or `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files`
     /// states.
-    #[pyo3(signature = (*, abi="64", external=false, with_files=Vec::new()))]
+    #[pyo3(signature = (*, abi="64", external=false, with_files=OneOrMore::default()))]
     fn memory<'py>(
         &self,
         py: Python<'py>,
         abi: &str,
         external: bool,
-        with_files: Vec<PathBuf>,
+        with_files: OneOrMore<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let options = MemoryOptions::default().abi(choice("abi", abi, ABIS)?).external(external);
-        self.ask(py, "ProgramMemory", move |model| {
-            Ok(json(&model.clone().with_data_files(with_files).memory(&options)?))
-        })
+        self.ask(py, "ProgramMemory", move |model| Ok(json(&with(model, &with_files.0).memory(&options)?)))
     }
 
     /// Says where the bytes of a file are, as a tree with a level for each dimension: `segment`, `method`, `kind`,
     /// `tensor`.
     #[pyo3(signature = (*, dimensions=None, file=0))]
-    fn size<'py>(&self, py: Python<'py>, dimensions: Option<Vec<String>>, file: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn size<'py>(
+        &self,
+        py: Python<'py>,
+        dimensions: Option<OneOrMore<String>>,
+        file: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut options = SizeOptions::default();
         if let Some(names) = dimensions {
             let known = self::dimensions();
             let parse = |name: &String| choice("dimensions", name, &known);
-            options.dimensions = names.iter().map(parse).collect::<PyResult<_>>()?;
+            options.dimensions = names.0.iter().map(parse).collect::<PyResult<_>>()?;
         }
         self.ask(py, "FileSize", move |model| nth(model.size(&options)?, file))
     }
@@ -260,18 +296,11 @@ impl Model {
     /// `data` is the extent to which data are compared: `"none"`, `"hash"`, `"statistics"`; `only` is an area:
     /// `"meaning"`, `"layout"`, `"data"`.
     #[pyo3(signature = (newer, *, data="statistics", only=None))]
-    fn diff<'py>(
-        &self,
-        py: Python<'py>,
-        newer: PyRef<'py, Model>,
-        data: &str,
-        only: Option<&str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn diff<'py>(&self, py: Python<'py>, newer: Source, data: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let options = DiffOptions::default()
             .data(choice("data", data, DATA)?)
             .only(only.map(|name| choice("only", name, &areas())).transpose()?);
-        let newer = newer.0.clone();
-        self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer, &options)?)))
+        self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer.0, &options)?)))
     }
 
     /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is
@@ -282,13 +311,13 @@ impl Model {
     fn report<'py>(
         &self,
         py: Python<'py>,
-        before: Option<PyRef<'py, Model>>,
+        before: Option<Source>,
         format: &str,
         data_statistics: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let options =
             ReportOptions::default().format(choice("format", format, FORMATS)?).data_statistics(data_statistics);
-        let (model, before) = (self.0.clone(), before.map(|before| before.0.clone()));
+        let (model, before) = (self.0.clone(), before.map(|before| before.0));
         let text = attempt(py, move |_| model.report(before.as_ref(), &options))?;
         py.import("pte_emit._typed")?.call_method1("Report", (text, format))
     }
@@ -326,9 +355,9 @@ impl Model {
     }
 
     /// Lists the weights: names, types, sizes, hashes, where they are stored and who uses them.
-    #[pyo3(signature = (*, with_files=Vec::new()))]
-    fn weights<'py>(&self, py: Python<'py>, with_files: Vec<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, "WeightList", move |model| Ok(json(&model.clone().with_data_files(with_files).weights()?)))
+    #[pyo3(signature = (*, with_files=OneOrMore::default()))]
+    fn weights<'py>(&self, py: Python<'py>, with_files: OneOrMore<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "WeightList", move |model| Ok(json(&with(model, &with_files.0).weights()?)))
     }
 
     /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program
@@ -336,15 +365,15 @@ impl Model {
     ///
     /// `pte_emit.run_tests` has a default for both. `select` are names of tests or methods, `timeout` is in seconds for
     /// each test.
-    #[pyo3(signature = (runner, folder, *, select=Vec::new(), timeout=60.0, with_files=Vec::new()))]
+    #[pyo3(signature = (runner, folder, *, select=OneOrMore::default(), timeout=60.0, with_files=OneOrMore::default()))]
     fn run_tests<'py>(
         &self,
         py: Python<'py>,
         runner: Vec<OsString>,
         folder: PathBuf,
-        select: Vec<String>,
+        select: OneOrMore<String>,
         timeout: f64,
-        with_files: Vec<PathBuf>,
+        with_files: OneOrMore<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut words = runner.into_iter();
         let program =
@@ -353,8 +382,8 @@ impl Model {
         let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
         options.limits.time =
             seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
-        options.tests = select;
-        let model = self.0.clone().with_data_files(with_files);
+        options.tests = select.0;
+        let model = with(&self.0, &with_files.0);
         let report = attempt(py, move |abandoned| {
             options.limits.stop = abandoned.flag();
             model.run_tests(&folder, &options)
@@ -398,10 +427,29 @@ impl Model {
         Ok(Assembly::of_model(model))
     }
 
-    /// Returns the program as an object that can be changed.
-    fn program(&self, py: Python<'_>) -> PyResult<Program> {
-        let model = self.0.clone();
+    /// Returns the program as an object that can be changed. Tensors in `with_files` have data, too.
+    #[pyo3(signature = (*, with_files=OneOrMore::default()))]
+    fn program(&self, py: Python<'_>, with_files: OneOrMore<PathBuf>) -> PyResult<Program> {
+        let model = with(&self.0, &with_files.0);
         Program::create(py, move || Program::of_model(&model))
+    }
+
+    fn __copy__(&self) -> Model {
+        Model(self.0.clone())
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Model {
+        self.__copy__()
+    }
+
+    /// Pickles the bytes of the source, whose files it does not contain.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Restored<'py>)> {
+        let model = self.0.clone();
+        let bytes = attempt(py, move |_| model.head(model.content_size()?))?;
+        let (name, folder) = (self.0.name().to_owned(), self.0.folder().to_owned());
+        let parts = (PyBytes::new(py, &bytes), name, folder, self.0.is_text(), self.0.data_files().to_vec());
+        Ok((py.import("pte_emit._pte_emit")?.getattr("restored")?, parts))
     }
 
     /// Warnings about YAML: a tuple of `pte_emit.Diagnostic`; empty for files.

@@ -3,13 +3,78 @@
 
 use std::path::PathBuf;
 
-use pte_emit::{AssembleOptions, edit::Pattern, plan::LAYOUT_OPTIONS};
+use pte_emit::{AssembleOptions, edit::Pattern, plan::LAYOUT_OPTIONS, release::Release};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyString};
+
+use crate::model::{Model, open};
+use crate::program::Program;
+
+/// One item, or an iterable of several.
+#[derive(Default)]
+pub struct OneOrMore<T>(pub Vec<T>);
+
+impl<'a, 'py, T> FromPyObject<'a, 'py> for OneOrMore<T>
+where
+    T: for<'b> FromPyObject<'b, 'py, Error: Into<PyErr>>,
+{
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<OneOrMore<T>> {
+        let failed = match object.extract() {
+            Ok(one) => return Ok(OneOrMore(vec![one])),
+            Err(failed) => failed.into(),
+        };
+        if object.is_instance_of::<PyString>() || object.try_iter().is_err() {
+            return Err(failed);
+        }
+        let items = object.try_iter()?.map(|item| item?.extract().map_err(Into::into));
+        Ok(OneOrMore(items.collect::<PyResult<_>>()?))
+    }
+}
+
+/// Numbers such as sizes: an iterable, also of numbers of numpy.
+pub struct Ints(pub Vec<i32>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Ints {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Ints> {
+        object.try_iter()?.map(|item| item?.extract()).collect::<PyResult<_>>().map(Ints)
+    }
+}
+
+/// A model: itself, a program, or what `open` takes.
+pub struct Source(pub pte_emit::Model);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Source {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Source> {
+        let py = object.py();
+        if let Ok(model) = object.cast::<Model>() {
+            return Ok(Source(model.get().0.clone()));
+        }
+        let model = match object.cast::<Program>() {
+            Ok(program) => program.get().model(py),
+            Err(_) => open(py, &object, None, None, None, None, None, OneOrMore::default()),
+        };
+        Ok(Source(model?.0))
+    }
+}
+
+/// Returns the release with this name.
+///
+/// # Errors
+/// An unknown release.
+pub fn release(text: &str) -> PyResult<Release> {
+    Release::find(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
 
 /// Names of the options besides the layout.
-const OTHERS: [&str; 5] = ["external_data", "internal_data", "max_size", "prune", "with_files"];
+const OTHERS: [&str; 7] =
+    ["external_data", "for_runtime", "internal_data", "max_size", "prune", "shards", "with_files"];
 
 /// Returns the options that keyword arguments state.
 ///
@@ -44,7 +109,8 @@ pub fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<AssembleOption
             },
             "max_size" => options.max_size = Some(value.extract()?),
             "prune" => options.prune = value.extract()?,
-            "with_files" => options.with = value.extract::<Vec<PathBuf>>()?,
+            "for_runtime" => options.for_runtime = Some(release(value.extract()?)?),
+            "with_files" => options.with = value.extract::<OneOrMore<PathBuf>>()?.0,
             _ => return Err(unknown(&name)),
         }
     }

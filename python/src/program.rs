@@ -1,12 +1,14 @@
 //! `pte_emit.Program`: a program as an object that can be read, changed and written. Its parts are in `elements`.
 
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pte_emit::program::test_cases::MethodTests;
-use pte_emit::program::{ExecutionPlan, Program as Content};
-use pte_emit::{AssembleOptions, MethodBuilder as Builder, Resolved, plan::LayoutConfig};
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pte_emit::program::{ExecutionPlan, Operator, OperatorId, Program as Content, Tensor, TensorData};
+use pte_emit::{AssembleOptions, Blob, MethodBuilder as Builder, Resolved, plan::LayoutConfig};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 
@@ -24,19 +26,108 @@ use crate::run::attempt;
 #[pyclass(frozen, module = "pte_emit")]
 pub struct Program(Mutex<State>);
 
+/// A program that its parts refer to. It is equal to itself only.
+pub struct Owner(pub Py<Program>);
+
+impl Owner {
+    /// Returns the program.
+    pub fn get(&self) -> &Program {
+        self.0.get()
+    }
+
+    /// Returns another reference to the program.
+    pub fn clone_ref(&self, py: Python<'_>) -> Owner {
+        Owner(self.0.clone_ref(py))
+    }
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Owner) -> bool {
+        self.0.is(&other.0)
+    }
+}
+
+impl Hash for Owner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
 /// What a program consists of. Blobs are shared by copies.
 #[derive(Clone)]
 pub struct State {
     /// The program.
     pub content: Content,
-    /// Names of values by method and index; may be shorter.
-    pub names: Vec<Vec<Option<String>>>,
+    names: Names,
+    /// Data of `.ptd` files that were given, by key.
+    given: Arc<HashMap<String, Blob>>,
     tests: Vec<MethodTests>,
     name: Option<String>,
     layout: LayoutConfig,
 }
 
+/// Names of values by method and index; may be shorter.
+#[derive(Clone)]
+enum Names {
+    Known(Vec<Vec<Option<String>>>),
+    /// Those that the file is printed with, which are found when a name is needed.
+    Printed(pte_emit::Model),
+}
+
 impl State {
+    /// Finds the names.
+    fn load_names(&mut self) -> &mut Vec<Vec<Option<String>>> {
+        if let Names::Printed(model) = &self.names {
+            self.names = Names::Known(model.value_names().unwrap_or_default());
+        }
+        match &mut self.names {
+            Names::Known(names) => names,
+            Names::Printed(_) => unreachable!("they are known now"),
+        }
+    }
+
+    /// Returns the names of the values of a method.
+    pub fn names_mut(&mut self, method: usize) -> Option<&mut Vec<Option<String>>> {
+        self.load_names().get_mut(method)
+    }
+
+    /// Returns the fully qualified name of a tensor, or the name in YAML, if the names are loaded.
+    pub fn name(&self, method: usize, value: usize) -> Option<&str> {
+        let tensor = self.content.plans().get(method)?.values().get(value)?.as_tensor();
+        let stated = || match &self.names {
+            Names::Known(names) => names.get(method)?.get(value)?.as_deref(),
+            Names::Printed(_) => None,
+        };
+        tensor.and_then(Tensor::name).or_else(stated)
+    }
+
+    /// Returns the data of a tensor: in the program, or in a `.ptd` that was given.
+    pub fn data(&self, tensor: &Tensor) -> Option<&Blob> {
+        match tensor.data {
+            TensorData::Blob(blob) => self.content.blobs.get(blob.0 as usize),
+            TensorData::None | TensorData::Elsewhere(_) => self.given.get(tensor.name()?),
+        }
+    }
+
+    /// Returns the index of an operator of a method, which is added if it is new.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn operator(&mut self, method: usize, name: &str) -> PyResult<OperatorId> {
+        let operators = self.plan_mut(method)?.operators.get_or_insert_default();
+        let known = operators.iter().position(|operator| operator.full_name().as_deref() == Some(name));
+        let index = known.unwrap_or(operators.len());
+        if known.is_none() {
+            operators.push(Operator::new(name));
+        }
+        i32::try_from(index).map(OperatorId).map_err(|_| PyValueError::new_err("too many operators"))
+    }
+
+    /// Drops the tests of a method.
+    pub fn drop_tests(&mut self, method: Option<&str>) {
+        self.tests.retain(|tests| Some(&*tests.method) != method);
+    }
+
     /// Returns a method.
     ///
     /// # Errors
@@ -103,8 +194,12 @@ impl Program {
 
     /// The state of a resolved source.
     pub fn state(resolved: Resolved) -> State {
+        let names = |(method, plan): (usize, &ExecutionPlan)| {
+            (0..plan.values().len()).map(|value| resolved.value_name(method, value).map(str::to_owned)).collect()
+        };
+        let names = Names::Known(resolved.program.plans().iter().enumerate().map(names).collect());
         let Resolved { program: content, tests, name, layout, .. } = resolved;
-        State { content, names: Vec::new(), tests, name, layout }
+        State { content, names, given: Arc::default(), tests, name, layout }
     }
 
     /// Reads a source for a change that plans memory again.
@@ -124,22 +219,36 @@ impl Program {
     /// # Errors
     /// Those of [`Program::resolve`].
     pub fn of_model(model: &pte_emit::Model) -> Result<State, pte_emit::Error> {
-        if !model.is_text() {
-            return Ok(Program::state(model.resolve()?));
+        if model.is_text() {
+            return Ok(Program::state(Program::resolve(model)?));
         }
-        let mut state = Program::state(Program::resolve(model)?);
-        let assembly = model.assembly()?;
-        let name = |method: usize, value: usize| assembly.value_name(method, value).map(str::to_owned);
-        let names = |(method, plan): (usize, &ExecutionPlan)| {
-            (0..plan.values().len()).map(|value| name(method, value)).collect::<Vec<_>>()
-        };
-        state.names = state.content.plans().iter().enumerate().map(names).collect();
+        let mut state = Program::state(model.resolve()?);
+        state.names = Names::Printed(model.clone());
+        let mut given = HashMap::new();
+        for path in model.data_files() {
+            let entries = pte_emit::Model::open(path)?.resolve()?.program;
+            for entry in &entries.external_data {
+                given.entry(entry.key.clone()).or_insert_with(|| entries.blob(entry.data).clone());
+            }
+        }
+        state.given = Arc::new(given);
         Ok(state)
     }
 
     /// Locks the state for a short time, in which no Python code runs.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the state with the names of values.
+    pub fn lock_with_names(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        state.load_names();
+        state
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.lock().content.plans().iter().position(|plan| plan.name.as_deref() == Some(name))
     }
 
     fn assembly(&self, py: Python<'_>, layout: Option<&Bound<'_, PyDict>>) -> PyResult<pte_emit::Assembly> {
@@ -168,19 +277,20 @@ impl Program {
 
     /// The methods.
     #[getter]
-    fn methods(this: PyRef<'_, Self>) -> Items<Method> {
-        let count = this.lock().content.plans().len();
-        let program: Py<Program> = this.into();
-        let py_clone = |index| Python::attach(|py| Method::new(program.clone_ref(py), index));
-        Items((0..count).map(py_clone).collect())
+    fn methods(this: &Bound<'_, Self>) -> Items<Method> {
+        Items((0..this.get().__len__()).map(|index| Method::new(this.clone().unbind(), index)).collect())
     }
 
     fn __len__(&self) -> usize {
         self.lock().content.plans().len()
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.lock().content.plans().iter().any(|plan| plan.name.as_deref() == Some(name))
+    /// True for the name of a method, and for a method of the program.
+    fn __contains__(this: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match item.extract::<String>() {
+            Ok(name) => Ok(this.get().position(&name).is_some()),
+            Err(_) => Program::methods(this).into_pyobject(this.py())?.contains(item),
+        }
     }
 
     /// The names of the methods, in order, as those of a dictionary.
@@ -189,11 +299,31 @@ impl Program {
         Items::<String>(names).into_pyobject(py)?.try_iter()
     }
 
-    /// Returns the method with this name.
-    fn __getitem__(this: PyRef<'_, Self>, name: &str) -> PyResult<Method> {
-        let index = this.lock().content.plans().iter().position(|plan| plan.name.as_deref() == Some(name));
-        let index = index.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        Ok(Method::new(this.into(), index))
+    /// Returns the method with this name, or at this index.
+    fn __getitem__(this: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Method> {
+        let count = this.get().__len__();
+        let index = match (name.extract::<String>(), name.extract::<isize>()) {
+            (Ok(name), _) => this.get().position(&name).ok_or_else(|| PyKeyError::new_err(name)),
+            (_, Ok(index)) => usize::try_from(if index < 0 { index.saturating_add_unsigned(count) } else { index })
+                .ok()
+                .filter(|index| *index < count)
+                .ok_or_else(|| PyIndexError::new_err(format!("index {index}: the program has {count} methods"))),
+            (Err(_), Err(_)) => {
+                Err(PyTypeError::new_err(format!("expected a name or an index, found {}", name.get_type())))
+            }
+        };
+        Ok(Method::new(this.clone().unbind(), index?))
+    }
+
+    /// Returns a copy, whose changes are its own.
+    fn __copy__(&self) -> Program {
+        Program::new(self.lock().clone())
+    }
+
+    /// Returns a copy, as `copy.copy` does.
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> Program {
+        self.__copy__()
     }
 
     /// Number of tests, which a `.bpte` has.
@@ -224,7 +354,7 @@ impl Program {
     }
 
     /// Returns the program as a model, which answers questions. Later changes of the program do not change the model.
-    fn model(&self, py: Python<'_>) -> PyResult<Model> {
+    pub fn model(&self, py: Python<'_>) -> PyResult<Model> {
         let state = self.lock().clone();
         let name = state.name.clone().unwrap_or_else(|| "<program>".to_owned());
         let bytes = attempt(py, move |_| program_bytes(state, &AssembleOptions::default()))?;

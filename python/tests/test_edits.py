@@ -21,7 +21,7 @@ def test_optimize_needs_less_memory(linear: Path) -> None:
     _, without = pte_emit.optimize(model, passes=["memory"])
     assert without.methods[0].changes == []
     with pytest.raises(ValueError, match="folding, identity, memory"):
-        pte_emit.optimize(model, passes=["fold"])  # type: ignore[list-item]
+        pte_emit.optimize(model, passes=["fold"])
 
 
 def test_bound_lowers_the_bounds_of_an_input() -> None:

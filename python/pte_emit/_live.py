@@ -1,0 +1,113 @@
+"""Lists of parts of a program. They are views: changes are written to the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ._pte_emit import Method, Tensor
+
+T = TypeVar("T")
+
+
+class Elements(MutableSequence[T]):
+    """Inputs, outputs, values, instructions or delegates of a method. A ``str`` finds the first with this name."""
+
+    __slots__ = ("_method", "_parts")
+
+    def __init__(self, method: Method, parts: str) -> None:
+        self._method = method
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return self._method._count(self._parts)
+
+    def _index(self, at: Any) -> int:
+        count = len(self)
+        if isinstance(at, str):
+            found = self._method._find(self._parts, at)
+            if found is None:
+                raise KeyError(at)
+            return found
+        index = at.__index__()
+        if not -count <= index < count:
+            raise IndexError(f"index {index}: the method has {count} {self._parts}")
+        return int(index % count)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return tuple(self[index] for index in range(*at.indices(len(self))))
+        return self._method._part(self._parts, self._index(at))
+
+    def __setitem__(self, at: Any, item: Any) -> None:
+        if isinstance(at, slice):
+            raise TypeError("slices cannot be assigned")
+        self._method._replace(self._parts, self._index(at), item)
+
+    def __delitem__(self, at: Any) -> None:
+        if isinstance(at, slice):
+            for index in sorted(range(*at.indices(len(self))), reverse=True):
+                del self[index]
+        else:
+            self._method._remove(self._parts, self._index(at))
+
+    def insert(self, index: int, value: Any) -> None:
+        """Inserts an item before an index."""
+        count = len(self)
+        self._method._insert(self._parts, max(index + count, 0) if index < 0 else min(index, count), value)
+
+    def append(self, value: Any) -> None:
+        """Adds an item at the end."""
+        self.insert(len(self), value)
+
+    def assign(self, items: Iterable[Any]) -> None:
+        """Replaces all items."""
+        new = list(items)
+        for number, item in enumerate(new):
+            self.insert(number, item)
+        del self[len(new) :]
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, str):
+            return self._method._find(self._parts, item) is not None
+        return any(item == own for own in self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and not isinstance(other, str) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: Iterable[T]) -> tuple[T, ...]:
+        return (*self, *other)
+
+    def __repr__(self) -> str:
+        first = ", ".join(repr(item) for item in self[:3])
+        return f"[{first}, ... {len(self)} {self._parts}]" if len(self) > 3 else f"[{first}]"
+
+
+class Constants(Mapping[str, "Tensor"]):
+    """Constants of a method by name."""
+
+    __slots__ = ("_method",)
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+
+    def __getitem__(self, name: str) -> Tensor:
+        index = self._method._find("values", name)
+        tensor: Tensor | None = None if index is None else self._method.values[index].tensor
+        if tensor is None or not tensor.has_data:
+            # The name of one without a name, or of several.
+            tensor = self._method.values[self._method._constants()[name]].tensor
+        assert tensor is not None
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._method._constants())
+
+    def __len__(self) -> int:
+        return len(self._method._constants())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
