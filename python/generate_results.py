@@ -22,11 +22,16 @@ FILES = {
     "check": ["FindingsDocument"],
     "diff": ["DiffDocument"],
     "edit": ["Optimization", "BoundReport", "Merged", "Extracted"],
+    "explain": ["Explanation"],
+    "firmware": ["Firmware"],
     "inspect": ["Inspection", "FileSize", "MemoryDocument"],
     "kernels": ["KernelList"],
+    "numeric": ["NumericComparison"],
+    "ops": ["Listed"],
     "payload": ["PayloadSummary"],
+    "profile": ["TimeProfile"],
     "test": ["TestReport"],
-    "weights": ["WeightList"],
+    "weights": ["WeightList", "WeightChanges", "Manifest", "VerifyDocument"],
 }
 
 # Names of classes that differ from those of the schemas, which are of the documents of the command.
@@ -36,6 +41,8 @@ NAMES = {
     "EntryDocument": "Finding",
     "DiffDocument": "Differences",
     "MemoryDocument": "ProgramMemory",
+    "VerifyDocument": "Verification",
+    "Arg": "OperatorArgument",
 }
 
 # Results that are sequences: the keys that lead to the list.
@@ -44,6 +51,11 @@ LISTS = {
     "FileDocument": ("findings",),
     "DiffDocument": ("differences",),
     "KernelList": ("operators",),
+    "Manifest": ("entries",),
+    "NumericComparison": ("methods",),
+    "TimeProfile": ("methods",),
+    "VerifyDocument": ("differences",),
+    "WeightChanges": ("set",),
     "MemoryDocument": ("methods",),
     "TestReport": ("tests",),
     "WeightList": ("weights",),

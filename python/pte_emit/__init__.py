@@ -36,16 +36,28 @@ from ._pte_emit import (
     assemble,
     bound,
     embed,
+    explain,
     extract,
+    generate,
+    json_schema,
+    kernels,
     merge,
     open,
+    ops,
     optimize,
+    reduce,
+    remove_metadata,
+    rename,
+    replace_payload,
+    set_metadata,
+    set_weights,
+    strip,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import results
-    from ._runs import run_tests
+    from ._runs import compare_runs, run_tests, verify
     from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
     from ._typed import Report
 
@@ -70,28 +82,44 @@ __all__ = [
     "__version__",
     "assemble",
     "bound",
+    "compare_runs",
     "embed",
+    "explain",
     "extract",
+    "generate",
+    "json_schema",
+    "kernels",
     "load_ptd",
     "load_safetensors",
     "merge",
     "open",
+    "ops",
     "optimize",
+    "reduce",
+    "remove_metadata",
+    "rename",
+    "replace_payload",
     "results",
     "run_tests",
     "save_ptd",
     "save_safetensors",
+    "set_metadata",
+    "set_weights",
+    "strip",
+    "verify",
 ]
 
 # Modules that are imported when one of their names is first used: `import pte_emit` stays fast.
 _LAZY = {
     "Report": "_typed",
+    "compare_runs": "_runs",
     "load_ptd": "_tensors",
     "load_safetensors": "_tensors",
     "results": "results",
     "run_tests": "_runs",
     "save_ptd": "_tensors",
     "save_safetensors": "_tensors",
+    "verify": "_runs",
 }
 
 

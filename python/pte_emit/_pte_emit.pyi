@@ -1,6 +1,6 @@
 """Types of the extension module. mypy's stubtest compares them with it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, SupportsIndex, TypeVar, final, overload
 
@@ -32,6 +32,18 @@ __all__ = [
     "extract",
     "merge",
     "optimize",
+    "remove_metadata",
+    "rename",
+    "replace_payload",
+    "set_metadata",
+    "set_weights",
+    "strip",
+    "explain",
+    "generate",
+    "json_schema",
+    "kernels",
+    "ops",
+    "reduce",
     "Delegate",
     "Instruction",
     "Method",
@@ -102,6 +114,49 @@ def embed(
     symbol: str | None = None,
     facts: bool = False,
 ) -> dict[str, str]: ...
+def rename(model: _Source, renames: Mapping[str, str]) -> Program: ...
+def strip(model: _Source, *, only: _Some[str] | None = None) -> tuple[Program, dict[str, int]]: ...
+def set_metadata(model: _Source, entries: Mapping[str, Any], *, change_types: bool = False) -> Program: ...
+def remove_metadata(model: _Source, keys: _Some[str]) -> Program: ...
+def set_weights(
+    model: _Source,
+    weights: _Path,
+    *,
+    map: Mapping[str, str] = ...,
+    like: _Path | None = None,
+    partial: bool = False,
+) -> tuple[Program, results.WeightChanges]: ...
+def replace_payload(
+    model: _Source,
+    name: str,
+    new: Buffer | Model | None = None,
+    *,
+    weights: _Path | None = None,
+    map: Mapping[str, str] = ...,
+    like: _Path | None = None,
+    partial: bool = False,
+) -> Program: ...
+def explain(
+    texts: _Some[str] = ...,
+    *,
+    model: _Source | None = None,
+    methods: _Some[str] = ...,
+    abi: Literal["64", "arm32"] = "64",
+    processor: results.Processor | None = None,
+    with_files: _Some[_Path] = ...,
+) -> list[results.Explanation]: ...
+def ops(name: str | None = None) -> list[results.OperatorDescription | results.NodeDescription]: ...
+@overload
+def kernels(models: _Some[_Source], *, form: None = None) -> results.KernelList: ...
+@overload
+def kernels(models: _Some[_Source], *, form: Literal["list", "yaml"]) -> str: ...
+@overload
+def kernels(models: _Some[_Source], *, form: Literal["headers"]) -> dict[str, str]: ...
+def generate(
+    seed: int = 0, *, count: int = 1, operators: str | None = None, instructions: int = 8, wild: bool = False
+) -> list[Program]: ...
+def reduce(model: _Source, test: Callable[[bytes], object], *, max_runs: int | None = None) -> tuple[Model, bool]: ...
+def json_schema() -> str: ...
 def main(arguments: Sequence[str]) -> int: ...
 def dtypes() -> list[tuple[str, int]]: ...
 def data_entries(model: Model) -> list[tuple[str, tuple[str, list[int], list[int]] | None, int | None, int, bytes | None]]: ...
@@ -129,10 +184,17 @@ class Model:
         with_files: _Some[_Path] = ...,
         data: bool = False,
         runtime: str | None = None,
+        target: _Path | None = None,
+        operators: _Some[str] = ...,
     ) -> results.Findings: ...
     def inspect(self, *, data: bool = False, file: int = 0) -> results.Inspection: ...
     def memory(
-        self, *, abi: Literal["64", "arm32"] = "64", external: bool = False, with_files: _Some[_Path] = ...
+        self,
+        *,
+        abi: Literal["64", "arm32"] = "64",
+        processor: results.Processor | None = None,
+        external: bool = False,
+        with_files: _Some[_Path] = ...,
     ) -> results.ProgramMemory: ...
     def size(self, *, dimensions: _Some[results.SizeDimension] | None = None, file: int = 0) -> results.FileSize: ...
     def diff(
@@ -148,11 +210,51 @@ class Model:
         before: _Source | None = None,
         format: Literal["html", "dot", "model-explorer"] = "html",
         data_statistics: bool = False,
+        etdump: _Path | Buffer | None = None,
+        methods: _Some[str] = ...,
     ) -> Report: ...
-    def to_yaml(self, *, explicit: bool = False, inline: bool = False) -> str: ...
-    def annotate(self) -> str: ...
+    def to_yaml(
+        self,
+        *,
+        explicit: bool = False,
+        inline: bool = False,
+        replan: bool = False,
+        payload: Literal["graph", "opaque"] = "graph",
+    ) -> str: ...
+    def annotate(
+        self, *, range: tuple[int, int] | None = None, part: Literal["headers", "program", "segments"] | None = None
+    ) -> str: ...
     def kernels(self) -> results.KernelList: ...
     def weights(self, *, with_files: _Some[_Path] = ...) -> results.WeightList: ...
+    def manifest(self, *, with_files: _Some[_Path] = ...) -> results.Manifest: ...
+    def _verify(self, manifest: str, name: str, *, with_files: _Some[_Path] = ...) -> results.Verification: ...
+    def metadata(self, keys: _Some[str] = ...) -> dict[str, Any]: ...
+    def profile(
+        self, etdump: _Path | Buffer, newer: _Path | Buffer | None = None, *, methods: _Some[str] = ...
+    ) -> results.TimeProfile: ...
+    def firmware(
+        self,
+        platform: results.FirmwarePlatform,
+        *,
+        methods: _Some[str] = ...,
+        symbol: str | None = None,
+        section: str | None = None,
+        external: bool = False,
+        path: str | None = None,
+    ) -> results.Firmware: ...
+    def compare_runs(
+        self,
+        newer: _Source,
+        runner: Sequence[str],
+        folder: _Path,
+        *,
+        methods: _Some[str] = ...,
+        seed: int = 0,
+        generate_inputs: bool = False,
+        atol: float | None = None,
+        rtol: float | None = None,
+        timeout: float = 60.0,
+    ) -> results.NumericComparison: ...
     def run_tests(
         self,
         runner: Sequence[str],

@@ -1,4 +1,4 @@
-"""Tests of programs in a runner."""
+"""Programs in a runner, and manifests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ from . import _pte_emit
 from ._pte_emit import Model
 
 if TYPE_CHECKING:
-    from .results import TestReport
+    from ._pte_emit import _Source
+    from .results import Manifest, NumericComparison, TestReport, Verification
 
 _Path = str | os.PathLike[str]
+
+
+def _words(runner: str | Sequence[str] | None) -> list[str]:
+    """Returns the command of a runner."""
+    if runner is None:
+        runner = os.environ.get("PTE_EMIT_RUNNER") or [sys.executable, "-m", "pte_emit.runner"]
+    return shlex.split(runner) if isinstance(runner, str) else list(runner)
 
 
 def run_tests(
@@ -46,8 +54,55 @@ def run_tests(
     (0, '8', '7')
     """
     model = source if isinstance(source, Model) else _pte_emit.open(source)
-    if runner is None:
-        runner = os.environ.get("PTE_EMIT_RUNNER") or [sys.executable, "-m", "pte_emit.runner"]
-    words = shlex.split(runner) if isinstance(runner, str) else list(runner)
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder:
-        return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
+        return model.run_tests(_words(runner), folder, select=select, timeout=timeout, with_files=with_files)
+
+
+def compare_runs(
+    older: Model | _Path,
+    newer: _Source,
+    *,
+    runner: str | Sequence[str] | None = None,
+    methods: str | Sequence[str] = (),
+    seed: int = 0,
+    generate_inputs: bool = False,
+    atol: float | None = None,
+    rtol: float | None = None,
+    timeout: float = 60.0,
+) -> NumericComparison:
+    """Runs two programs on the same inputs in a runner that records values (``--etdump FILE --debug-buffer FILE``), and compares the values of
+    instructions that correspond, and the outputs. ``runner`` is as in ``run_tests``.
+
+    The inputs are those of the first test of a method, or random ones of a ``seed``: without tests, or with ``generate_inputs``. ``atol`` and ``rtol``
+    are the differences of floating point numbers that count as equal.
+    """
+    model = older if isinstance(older, Model) else _pte_emit.open(older)
+    with tempfile.TemporaryDirectory(prefix="pte-emit-compare-") as folder:
+        return model.compare_runs(
+            newer,
+            _words(runner),
+            folder,
+            methods=methods,
+            seed=seed,
+            generate_inputs=generate_inputs,
+            atol=atol,
+            rtol=rtol,
+            timeout=timeout,
+        )
+
+
+def verify(source: Model | _Path, manifest: Manifest | _Path, *, with_files: _Path | Sequence[_Path] = ()) -> Verification:
+    """Compares the contents of a file with a manifest: a result of ``Model.manifest``, or a path of its JSON.
+
+    >>> import pte_emit
+    >>> model = pte_emit.open(b"methods: {seven: {outputs: [7]}}")
+    >>> pte_emit.verify(model, model.manifest()).differences
+    []
+    """
+    import json
+
+    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    if isinstance(manifest, (str, os.PathLike)):
+        with open(manifest, encoding="utf-8") as file:
+            return model._verify(file.read(), os.fspath(manifest), with_files=with_files)
+    return model._verify(json.dumps(manifest.to_dict()), "manifest", with_files=with_files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from html import escape
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 T = TypeVar("T")
 
@@ -150,10 +150,11 @@ def _has_keys(made: Any, value: dict[str, Any]) -> bool:
 
 
 def typed(name: str, text: str) -> Any:
-    """Creates the object of a class of ``results`` from JSON."""
+    """Creates the object of a class of ``results`` from JSON, or those of a list."""
     from . import results
 
-    return _make(getattr(results, name), json.loads(text))
+    made = getattr(results, name)
+    return _make(made if isinstance(made, type) else get_args(made), json.loads(text))
 
 
 class Report:

@@ -7,16 +7,21 @@ from typing import Any, Literal
 from ._typed import Listing, Result
 
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
-    "BoundedDelegate", "BoundedInput", "ConstantCalls", "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory",
-    "DelegatePart", "DelegateSummary", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences",
-    "DifferingPart", "DuplicateData", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "HeaderFacts", "Held", "Inspection",
-    "InstructionChange", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level", "LoadedMethod", "LoadedProgram", "MemoryPeak",
-    "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodFootprint",
-    "MethodSummary", "NeededRelease", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference",
-    "OutputDifferenceKind", "PayloadSummary", "PlannedTensor", "Processor", "ProgramMemory", "RuleSeverity", "SegmentFacts",
-    "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice",
-    "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TruncatedRule", "ValueSummary", "Weight",
-    "WeightKind", "WeightList", "WeightLocation"]
+    "BoundedDelegate", "BoundedInput", "CallSummary", "Circumstances", "ComparedTime", "ConstantCalls", "ConstantsSummary",
+    "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime", "Diagnosis", "DiffArea",
+    "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement", "DifferingPart", "DuplicateData", "Explanation",
+    "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool",
+    "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange", "InstructionComparison", "InstructionTime", "KeptResults",
+    "KernelList", "KernelUse", "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference",
+    "ManifestDifferenceKind", "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal",
+    "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics",
+    "MethodProfile", "MethodSummary", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime",
+    "OperatorArgument", "OperatorDescription", "OperatorTime", "Optimization", "OptimizedInstruction", "OptimizedMethod",
+    "OutputComparison", "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "PlannedTensor", "Processor", "ProgramMemory", "Role",
+    "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary",
+    "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary",
+    "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification",
+    "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
 
 
 class Diagnosis(Result):
@@ -465,6 +470,299 @@ class Extracted(Result):
     """Keys that no payload contains, neither a kept nor a removed one: it is not known who needs these data, so they were kept."""
 
 
+class ValueSummary(Result):
+    """Input or output of a `MethodSummary`, or argument of a `CallSummary`."""
+
+    __slots__ = ('name', 'type')
+    name: str
+    """Name, or the index of the value."""
+    type: str
+    """Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list."""
+
+
+class CallSummary(Result):
+    """Call of an operator or a delegate."""
+
+    __slots__ = ('arguments', 'callee', 'chain', 'instruction', 'is_delegate', 'stack_trace')
+    arguments: list[ValueSummary]
+    """Arguments in the order of the call: for an operator, the results follow the others."""
+    callee: str
+    """Operator, or backend of the delegate."""
+    chain: int
+    """Index of the chain."""
+    instruction: int
+    """Index of the instruction in its chain."""
+    is_delegate: bool
+    """A delegate is called."""
+    stack_trace: list[str]
+    """Lines of the source that it was exported from, outermost first; empty if the program does not have them."""
+
+
+Accuracy = Literal["exact", "at_most", "unmeasured"] | dict[str, Any]
+"""How far the bytes of a `DelegateMemory` are from those of the runtime."""
+
+
+Held = Literal["load", "first_execution", "call"]
+"""Time during which a `DelegatePart` is in use."""
+
+
+MemorySource = Literal["heap", "method_allocator", "temporary_allocator", "loader"]
+"""Provider of a `DelegatePart`."""
+
+
+class DelegatePart(Result):
+    """Memory of one kind that a delegate takes, part of `DelegateMemory`."""
+
+    __slots__ = ('alignment', 'bytes', 'content', 'held', 'shared', 'source')
+    alignment: int
+    """Alignment in bytes of its start."""
+    bytes: int
+    """Size in bytes, without the overhead of an allocator."""
+    content: str
+    """Content, such as `packed weights`."""
+    held: Held
+    """When it is in use."""
+    shared: bool
+    """All delegates of the process share it: the largest counts, not the sum."""
+    source: MemorySource
+    """Allocator that the bytes come from."""
+
+
+class DelegateMemory(Result):
+    """Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has."""
+
+    __slots__ = ('accuracy', 'named_data', 'not_counted', 'parts')
+    accuracy: Accuracy
+    """Accuracy of the bytes."""
+    named_data: int
+    """Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part."""
+    not_counted: list[str]
+    """Description of the memory that is not counted; empty if the parts are complete."""
+    parts: list[DelegatePart]
+    """Parts that are not empty, in the order in which they are taken."""
+
+
+class DelegateFootprint(Result):
+    """Memory of a delegate, part of `MethodFootprint`."""
+
+    __slots__ = ('backend', 'calls', 'memory', 'name', 'not_counted')
+    backend: str
+    """Name of the backend; empty if it has none."""
+    calls: int
+    """Number of instructions that call it."""
+    memory: DelegateMemory | None
+    """Memory that it takes; null if it is not counted."""
+    name: str
+    """Name as in `payload show`, without the method."""
+    not_counted: str | None
+    """Reason why it is not counted."""
+    _optional = ('not_counted',)
+
+
+class MethodAllocator(Result):
+    """Memory that loading a method takes from the method allocator of the runtime, part of `MethodFootprint`. The start of its memory is
+    aligned to 16 bytes."""
+
+    __slots__ = ('at_least', 'bytes', 'unknown_backends', 'without_temporary_allocator')
+    at_least: bool
+    """Both numbers are lower bounds, because `MethodAllocator::unknown_backends` may take more."""
+    bytes: int
+    """Bytes with a temporary allocator that has room for the metadata of the arguments of each call."""
+    unknown_backends: list[str]
+    """Backends whose allocations are not known."""
+    without_temporary_allocator: int
+    """Bytes without a temporary allocator."""
+
+
+class TemporaryAllocator(Result):
+    """Size of the temporary allocator of a method, part of `memory::MethodFootprint`. The start of its memory is aligned to 16 bytes."""
+
+    __slots__ = ('at_least', 'bytes', 'kernels', 'largest', 'lookup', 'unknown')
+    at_least: bool
+    """The size is a lower bound, because the `TemporaryAllocator::unknown` may take more."""
+    bytes: int
+    """Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless the method allocator
+    has room for what loading takes without a temporary allocator."""
+    kernels: int
+    """Bytes that kernels take: the largest number of an instruction."""
+    largest: str | None
+    """First instruction whose kernel takes `TemporaryAllocator::kernels`; null if that is 0."""
+    lookup: int
+    """Bytes that it must have for the lookup of kernels while the method is loaded."""
+    unknown: list[str]
+    """Operators and backends whose memory is not known."""
+
+
+class MethodCircumstances(Result):
+    """Parts of a method, part of `Circumstances`."""
+
+    __slots__ = ('calls', 'delegates', 'inputs', 'method_allocator', 'name', 'pools', 'temporary_allocator')
+    calls: list[CallSummary]
+    """Instruction that failed, or all calls of an operator."""
+    delegates: list[DelegateFootprint]
+    """Delegates of a backend."""
+    inputs: list[ValueSummary] | None
+    """Inputs, if it is about them."""
+    method_allocator: MethodAllocator | None
+    """Memory that loading it takes from the method allocator, likewise."""
+    name: str
+    """Name; empty if it has none."""
+    pools: list[int] | None
+    """Sizes of its pools in bytes, from pool 1, if it is about memory."""
+    temporary_allocator: TemporaryAllocator | None
+    """Memory that it takes from the temporary allocator, likewise."""
+
+
+class KernelUse(Result):
+    """Operator of a `KernelList`."""
+
+    __slots__ = ('arguments', 'instructions', 'library', 'name', 'programs', 'variants')
+    arguments: list[int]
+    """Numbers of arguments of its calls, with the result, in ascending order."""
+    instructions: int
+    """Number of instructions that call it; 0 for an operator that is only in the table of a method, which the runtime resolves, too."""
+    library: str | None
+    """CMake target of ExecuTorch that registers its kernel; null for an unknown operator."""
+    name: str
+    """Name with the overload: `aten::add.out`."""
+    programs: list[int]
+    """Programs that need it: positions in `KernelList::programs`."""
+    variants: list[str]
+    """Keys of the kernels in the form of ExecuTorch's `gen_oplist`, sorted: `v1/`, and the number of the element type and the order of
+    dimensions of each tensor, such as `v1/6;0,1|6;0,1`."""
+
+
+class Circumstances(Result):
+    """Parts of a program that an error or a message is about: the result of `Model::explain`."""
+
+    __slots__ = ('keys', 'methods', 'operators', 'program', 'mismatch')
+    keys: list[str]
+    """Keys of `.ptd` files that the program needs."""
+    methods: list[MethodCircumstances]
+    """Methods that it can be about."""
+    operators: list[KernelUse]
+    """Operators with their libraries."""
+    program: str
+    """Name of the program."""
+    mismatch: str | None
+    """Part that the message names and the program does not have: the message is of another program."""
+    _optional = ('mismatch',)
+
+
+class Explanation(Result):
+    """Item of the result: a subject, and what it is about in the program of `--model`."""
+
+    __slots__ = ('causes', 'error', 'meaning', 'name', 'other_causes', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code', 'others')
+    causes: list[str] | None
+    """Causes that are not properties of a valid file, each produced in the real runtime by a test."""
+    error: int | None
+    """Number of its error; null if it is no error, or does not have it."""
+    meaning: str | None
+    """Meaning, in one sentence."""
+    name: str | None
+    """Name, such as `unknown-key`."""
+    other_causes: list[str] | None
+    """Causes that only a build, a backend or a device can produce, which are not tested."""
+    programs: list[Circumstances] | None
+    """What it is about in the programs of `--model`."""
+    remedy: str | None
+    """Remedy."""
+    rules: list[str] | None
+    """Rules of `check` whose violation can cause it."""
+    message: str | None
+    """Its text in the log."""
+    errors: list[int] | None
+    """Numbers of the errors of the runtime that a violation can cause."""
+    example: str | None
+    """Example of a violation."""
+    rule: str | None
+    """Stable identifier, such as `H-1`."""
+    runtime: str | None
+    """Behaviour of ExecuTorch 1.5.1 for a violation."""
+    severity: RuleSeverity | None
+    """Severity of a violation."""
+    title: str | None
+    """Requirement, in one sentence."""
+    why: str | None
+    """Reason for the rule."""
+    code: str | None
+    """Code, such as `Y-5`."""
+    others: dict[str, Any]
+    """The other keys."""
+    _rest = "others"
+    _optional = ('causes', 'error', 'meaning', 'name', 'other_causes', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code')
+
+
+class FirmwareFile(Result):
+    """Generated file, part of `Firmware`."""
+
+    __slots__ = ('path',)
+    path: str
+    """Path, relative to the folder of the generated files."""
+
+
+FirmwarePlatform = Literal["zephyr", "cmsis", "esp32", "pico", "cmake"]
+"""Build system, and the runner of ExecuTorch whose pools are computed."""
+
+
+class FirmwarePoolPart(Result):
+    """Part of a `FirmwarePool`, with the padding before it."""
+
+    __slots__ = ('bytes', 'content')
+    bytes: int
+    """Size in bytes."""
+    content: str
+    """Use of the bytes."""
+
+
+class FirmwarePool(Result):
+    """Pool of memory that a firmware reserves, part of `Firmware`."""
+
+    __slots__ = ('at_least', 'bytes', 'name', 'parts', 'pointer_bytes', 'unknown')
+    at_least: bool
+    """The size is a lower bound, because `FirmwarePool::unknown` may take more."""
+    bytes: int
+    """Size in bytes. With several methods, the largest one of a method."""
+    name: str
+    """Name of the option, variable or macro with its size."""
+    parts: list[FirmwarePoolPart]
+    """Uses of the bytes, in the order of allocation, of the method that needs the most."""
+    pointer_bytes: int | None
+    """Size in bytes of a pointer of the processors that it is for; null if it is the same for all."""
+    unknown: list[str]
+    """Operators and backends whose memory is not known."""
+
+
+class Firmware(Result):
+    """Files of a project, and the figures in them: the result of `firmware`."""
+
+    __slots__ = ('backends', 'bytes', 'files', 'methods', 'operators', 'platform', 'pools', 'program', 'runner', 'sha256', 'version', 'warnings')
+    backends: list[str]
+    """Backends of its delegates."""
+    bytes: int
+    """Its size in bytes."""
+    files: list[FirmwareFile]
+    """Generated files, sorted by path."""
+    methods: list[str]
+    """Methods that the firmware loads, one at a time."""
+    operators: list[str]
+    """Operators of the program."""
+    platform: FirmwarePlatform
+    """Platform."""
+    pools: list[FirmwarePool]
+    """Pools of memory."""
+    program: str
+    """Name of the program's file."""
+    runner: str | None
+    """Runner whose pools are computed, a path in ExecuTorch's repository; null if the application has its own."""
+    sha256: str
+    """Its SHA-256, in hexadecimal digits."""
+    version: int
+    """Version of the serialised form: it grows when a key changes."""
+    warnings: list[str]
+    """Needs that the files cannot meet, and unknown ones."""
+
+
 class ConstantsSummary(Result):
     """Constants of an element type, part of `ProgramSummary`."""
 
@@ -543,16 +841,6 @@ class DelegateSummary(Result):
     outputs: list[str] | None
     """Other arguments of its calls."""
     _optional = ('inputs', 'outputs')
-
-
-class ValueSummary(Result):
-    """Input or output of a `MethodSummary`, or argument of a `CallSummary`."""
-
-    __slots__ = ('name', 'type')
-    name: str
-    """Name, or the index of the value."""
-    type: str
-    """Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list."""
 
 
 class AllocatorSummary(Result):
@@ -769,67 +1057,6 @@ class LoadedProgram(Result):
     """Header and FlatBuffer, which also has inline constants and payloads."""
 
 
-Accuracy = Literal["exact", "at_most", "unmeasured"] | dict[str, Any]
-"""How far the bytes of a `DelegateMemory` are from those of the runtime."""
-
-
-Held = Literal["load", "first_execution", "call"]
-"""Time during which a `DelegatePart` is in use."""
-
-
-MemorySource = Literal["heap", "method_allocator", "temporary_allocator", "loader"]
-"""Provider of a `DelegatePart`."""
-
-
-class DelegatePart(Result):
-    """Memory of one kind that a delegate takes, part of `DelegateMemory`."""
-
-    __slots__ = ('alignment', 'bytes', 'content', 'held', 'shared', 'source')
-    alignment: int
-    """Alignment in bytes of its start."""
-    bytes: int
-    """Size in bytes, without the overhead of an allocator."""
-    content: str
-    """Content, such as `packed weights`."""
-    held: Held
-    """When it is in use."""
-    shared: bool
-    """All delegates of the process share it: the largest counts, not the sum."""
-    source: MemorySource
-    """Allocator that the bytes come from."""
-
-
-class DelegateMemory(Result):
-    """Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has."""
-
-    __slots__ = ('accuracy', 'named_data', 'not_counted', 'parts')
-    accuracy: Accuracy
-    """Accuracy of the bytes."""
-    named_data: int
-    """Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part."""
-    not_counted: list[str]
-    """Description of the memory that is not counted; empty if the parts are complete."""
-    parts: list[DelegatePart]
-    """Parts that are not empty, in the order in which they are taken."""
-
-
-class DelegateFootprint(Result):
-    """Memory of a delegate, part of `MethodFootprint`."""
-
-    __slots__ = ('backend', 'calls', 'memory', 'name', 'not_counted')
-    backend: str
-    """Name of the backend; empty if it has none."""
-    calls: int
-    """Number of instructions that call it."""
-    memory: DelegateMemory | None
-    """Memory that it takes; null if it is not counted."""
-    name: str
-    """Name as in `payload show`, without the method."""
-    not_counted: str | None
-    """Reason why it is not counted."""
-    _optional = ('not_counted',)
-
-
 class BoundaryTensor(Result):
     """Tensor that is an input or output, part of `BoundaryBuffers`."""
 
@@ -873,21 +1100,6 @@ class LoadedMethod(Result):
     """Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that operations read in place."""
     while_loading: int
     """Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs."""
-
-
-class MethodAllocator(Result):
-    """Memory that loading a method takes from the method allocator of the runtime, part of `MethodFootprint`. The start of its memory is
-    aligned to 16 bytes."""
-
-    __slots__ = ('at_least', 'bytes', 'unknown_backends', 'without_temporary_allocator')
-    at_least: bool
-    """Both numbers are lower bounds, because `MethodAllocator::unknown_backends` may take more."""
-    bytes: int
-    """Bytes with a temporary allocator that has room for the metadata of the arguments of each call."""
-    unknown_backends: list[str]
-    """Backends whose allocations are not known."""
-    without_temporary_allocator: int
-    """Bytes without a temporary allocator."""
 
 
 class MemoryPeak(Result):
@@ -947,25 +1159,6 @@ class MemoryPool(Result):
     instruction, and instruction `n`, counted from 0 through all chains, is at time `n + 1`. At the last time, the outputs are read."""
     unshared: int
     """Total size in bytes of its tensors, which is the size that the pool would have without sharing."""
-
-
-class TemporaryAllocator(Result):
-    """Size of the temporary allocator of a method, part of `memory::MethodFootprint`. The start of its memory is aligned to 16 bytes."""
-
-    __slots__ = ('at_least', 'bytes', 'kernels', 'largest', 'lookup', 'unknown')
-    at_least: bool
-    """The size is a lower bound, because the `TemporaryAllocator::unknown` may take more."""
-    bytes: int
-    """Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless the method allocator
-    has room for what loading takes without a temporary allocator."""
-    kernels: int
-    """Bytes that kernels take: the largest number of an instruction."""
-    largest: str | None
-    """First instruction whose kernel takes `TemporaryAllocator::kernels`; null if that is 0."""
-    lookup: int
-    """Bytes that it must have for the lookup of kernels while the method is loaded."""
-    unknown: list[str]
-    """Operators and backends whose memory is not known."""
 
 
 class MethodFootprint(Result):
@@ -1035,25 +1228,6 @@ class BackendUse(Result):
     """Name."""
 
 
-class KernelUse(Result):
-    """Operator of a `KernelList`."""
-
-    __slots__ = ('arguments', 'instructions', 'library', 'name', 'programs', 'variants')
-    arguments: list[int]
-    """Numbers of arguments of its calls, with the result, in ascending order."""
-    instructions: int
-    """Number of instructions that call it; 0 for an operator that is only in the table of a method, which the runtime resolves, too."""
-    library: str | None
-    """CMake target of ExecuTorch that registers its kernel; null for an unknown operator."""
-    name: str
-    """Name with the overload: `aten::add.out`."""
-    programs: list[int]
-    """Programs that need it: positions in `KernelList::programs`."""
-    variants: list[str]
-    """Keys of the kernels in the form of ExecuTorch's `gen_oplist`, sorted: `v1/`, and the number of the element type and the order of
-    dimensions of each tensor, such as `v1/6;0,1|6;0,1`."""
-
-
 class KernelList(Listing[KernelUse]):
     """Kernels and backends that programs need: of one program, or of several (`KernelList::of`)."""
 
@@ -1072,6 +1246,174 @@ class KernelList(Listing[KernelUse]):
     version: int
     """Version of the serialised form: it grows when a key changes."""
     _listed = ('operators',)
+
+
+class DifferingElement(Result):
+    """An element that differs."""
+
+    __slots__ = ('index', 'left', 'right')
+    index: list[int]
+    """Index by dimension; that of the tensor before it for a list. Empty for a number."""
+    left: str
+    """Element of A."""
+    right: str
+    """Element of B."""
+
+
+class ValueComparison(Result):
+    """Comparison of two values, or of two tensors in lists."""
+
+    __slots__ = ('differing', 'elements', 'left', 'max_abs', 'max_rel', 'nan', 'right', 'type', 'first', 'mismatch')
+    differing: int
+    """Number of elements that differ by more than the tolerance."""
+    elements: int
+    """Number of elements; 1 for a number."""
+    left: str
+    """Name or description of the value of A."""
+    max_abs: float
+    """Largest absolute difference of finite numbers."""
+    max_rel: float
+    """Largest absolute difference divided by the absolute value in A, where that is not 0."""
+    nan: list[int]
+    """Number of NaN elements of A, and of B."""
+    right: str
+    """Name or description of the value of B."""
+    type: str
+    """Element type and sizes, such as `float32 [2, 3]`, or the kind of the value."""
+    first: DifferingElement | None
+    """First element that differs, in the order of memory of A."""
+    mismatch: str | None
+    """Types or sizes that differ; the elements are not compared then."""
+    _optional = ('first', 'mismatch')
+
+
+class InstructionComparison(Result):
+    """Values of an instruction that differ."""
+
+    __slots__ = ('execution', 'labels', 'left', 'right', 'values', 'mismatch')
+    execution: int
+    """Number of the execution of the instruction, from 0: it is more than 0 only in loops."""
+    labels: list[str]
+    """Operator, delegate or kind of both instructions."""
+    left: str
+    """Path of the instruction in A."""
+    right: str
+    """Path of the instruction in B."""
+    values: list[ValueComparison]
+    """Values that the instruction computed; of a delegate, all of its arguments."""
+    mismatch: str | None
+    """Difference that is not about values, such as another number of executions."""
+    _optional = ('mismatch',)
+
+
+class MethodNumerics(Result):
+    """A method of a `NumericComparison`."""
+
+    __slots__ = ('compared', 'differences', 'equal', 'name', 'outputs', 'seed', 'unaligned', 'unrecorded')
+    compared: int
+    """Number of executions of aligned instructions whose values were compared."""
+    differences: list[InstructionComparison]
+    """Executions of aligned instructions whose values differ, in the order of time of A: the first one computed another result from equal
+    arguments, as far as they were compared."""
+    equal: bool
+    """All compared values and outputs are equal within the tolerance."""
+    name: str
+    """Name; empty if it has none."""
+    outputs: list[ValueComparison]
+    """Outputs of the method."""
+    seed: int | None
+    """Seed of the inputs; null for those of a test."""
+    unaligned: list[int]
+    """Number of instructions of A, and of B, without a counterpart."""
+    unrecorded: int
+    """Number of executions of aligned instructions without recorded values: moves, jumps, the runtime's own operators."""
+
+
+class NumericComparison(Listing[MethodNumerics]):
+    """Differences between what two programs computed from the same inputs."""
+
+    __slots__ = ('atol', 'equal', 'methods', 'rtol', 'unmatched', 'version')
+    atol: float
+    """Absolute tolerance."""
+    equal: bool
+    """All compared values are equal within the tolerance, and both programs have the same methods."""
+    methods: list[MethodNumerics]
+    """Methods of both programs, in the order of A."""
+    rtol: float
+    """Relative tolerance."""
+    unmatched: list[list[str]]
+    """Names of methods that only A has, and that only B has."""
+    version: int
+    """Version of the serialised form: it grows when a key changes."""
+    _listed = ('methods',)
+
+
+Role = Literal["in", "in_place", "out"]
+"""Effect of a call on an argument."""
+
+
+class OperatorArgument(Result):
+    """An argument of an operator, of an `ArgKind`; see `OperatorSet`."""
+
+    __slots__ = ('name', 'role', 'type', 'default')
+    name: str
+    """Name in the schema."""
+    role: Role
+    """Effect of a call."""
+    type: str
+    """Type: `Tensor`, `int[]?`."""
+    default: Any | None
+    """Default as JSON, if there is one."""
+    _optional = ('default',)
+
+
+class OperatorDescription(Result):
+    """An operator that ExecuTorch ships: its arguments and results, and how YAML calls it."""
+
+    __slots__ = ('arguments', 'example', 'library', 'name', 'returns', 'results')
+    arguments: list[OperatorArgument]
+    """Arguments in the order of the stack."""
+    example: str
+    """Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are left out."""
+    library: str | None
+    """Library (CMake target) that a build has to link; null for an operator of the default runtime."""
+    name: str
+    """Name with the overload: `aten::add.out`."""
+    returns: str | None
+    """Type of the result; null for an operator with outs."""
+    results: str | None
+    """How assembling infers element types and sizes of the results, in words; null if there are none."""
+    _optional = ('results',)
+
+
+class NodeKey(Result):
+    """A key of a node."""
+
+    __slots__ = ('description', 'name', 'required', 'type')
+    description: str
+    """Meaning."""
+    name: str
+    """Name."""
+    required: bool
+    """The node needs it."""
+    type: str
+    """Kind of its value: `value`, `result` (a value that the operation writes), `integer`, `number` or `integers` (a list)."""
+
+
+class NodeDescription(Result):
+    """An operation of an XNNPACK graph: the keys of its node in YAML."""
+
+    __slots__ = ('example', 'keys', 'name')
+    example: str
+    """Node with the keys that it needs."""
+    keys: list[NodeKey]
+    """Keys in the order of XNNPACK's schema."""
+    name: str
+    """Name with the prefix `xnnpack::`; the key of a node is the rest."""
+
+
+Listed = OperatorDescription | NodeDescription
+"""Subjects that `ops` lists."""
 
 
 class PayloadSummary(Result):
@@ -1096,6 +1438,194 @@ class PayloadSummary(Result):
     """The other keys."""
     _rest = "others"
     _optional = ('format', 'problem', 'same_as', 'size')
+
+
+class ComparedTime(Result):
+    """Durations in the second ETDump, and their relation to those in the first one."""
+
+    __slots__ = ('count', 'delta', 'first', 'max', 'mean', 'min', 'ratio', 'second', 'share', 'total')
+    count: int
+    """Number of executions."""
+    delta: float
+    """Change of the time per execution of the method, in ticks."""
+    first: float
+    """Time per execution of the method in the first one, in ticks."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    ratio: float | None
+    """Time per execution of the method as a multiple of that in the first one; null if that is 0."""
+    second: float
+    """Time per execution of the method in the second one, in ticks."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+
+
+class MeasuredTime(Result):
+    """Durations in ticks."""
+
+    __slots__ = ('count', 'max', 'mean', 'min', 'share', 'total', 'compared')
+    count: int
+    """Number of executions; 0 if there was none."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+    compared: ComparedTime | None
+    """Times of the second ETDump, if there is one."""
+    _optional = ('compared',)
+
+
+class OperationTime(Result):
+    """Times of an operation inside of a delegate."""
+
+    __slots__ = ('count', 'max', 'mean', 'min', 'operation', 'share', 'total', 'compared')
+    count: int
+    """Number of executions; 0 if there was none."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    operation: str
+    """Name or number that the backend gave."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+    compared: ComparedTime | None
+    """Times of the second ETDump, if there is one."""
+    _optional = ('compared',)
+
+
+class DelegateTime(Result):
+    """Times of a delegate."""
+
+    __slots__ = ('backend', 'count', 'instructions', 'max', 'mean', 'min', 'name', 'operations', 'share', 'total', 'compared')
+    backend: str
+    """Name of the backend; empty if it has none."""
+    count: int
+    """Number of executions; 0 if there was none."""
+    instructions: int
+    """Number of instructions that called it."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    name: str
+    """Name as in `payload show`, without the method."""
+    operations: list[OperationTime]
+    """Operations inside of it that the backend measured, the one that took longest first."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+    compared: ComparedTime | None
+    """Times of the second ETDump, if there is one."""
+    _optional = ('compared',)
+
+
+class InstructionTime(Result):
+    """Times of an instruction."""
+
+    __slots__ = ('count', 'index', 'label', 'max', 'mean', 'min', 'path', 'results', 'share', 'total', 'compared', 'delegate')
+    count: int
+    """Number of executions; 0 if there was none."""
+    index: int
+    """Index among the instructions of all chains of the method."""
+    label: str
+    """Operator, backend, or kind of the instruction."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    path: str
+    """Path in the program, such as `methods.forward.instructions[3]`."""
+    results: list[str]
+    """Names of its results. Those of a delegate are not known."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+    compared: ComparedTime | None
+    """Times of the second ETDump, if there is one."""
+    delegate: str | None
+    """Name of the delegate that it calls, as in `payload show`, without the method."""
+    _optional = ('compared', 'delegate')
+
+
+class OperatorTime(Result):
+    """Times of an operator."""
+
+    __slots__ = ('count', 'instructions', 'max', 'mean', 'min', 'operator', 'share', 'total', 'compared')
+    count: int
+    """Number of executions; 0 if there was none."""
+    instructions: int
+    """Number of instructions that called it."""
+    max: int
+    """Longest one."""
+    mean: float
+    """Mean of an execution."""
+    min: int
+    """Shortest one."""
+    operator: str
+    """Name with the overload, such as `aten::add.out`."""
+    share: float
+    """Part of the time of the method, from 0 to 1."""
+    total: int
+    """Sum."""
+    compared: ComparedTime | None
+    """Times of the second ETDump, if there is one."""
+    _optional = ('compared',)
+
+
+class MethodProfile(Result):
+    """Times of a method."""
+
+    __slots__ = ('delegates', 'executions', 'index', 'instructions', 'name', 'operators', 'overhead')
+    delegates: list[DelegateTime]
+    """Delegates that were called, the one that took longest first."""
+    executions: MeasuredTime
+    """Times of whole executions."""
+    index: int
+    """Index in the program."""
+    instructions: list[InstructionTime]
+    """Instructions that were executed, in the order of the program."""
+    name: str
+    """Name; empty if it has none."""
+    operators: list[OperatorTime]
+    """Operators that were called, the one that took longest first."""
+    overhead: MeasuredTime
+    """Times of executions outside of instructions."""
+
+
+class TimeProfile(Listing[MethodProfile]):
+    """Times of the methods of a program. They are in ticks of the clock of the platform: nanoseconds on Linux, macOS, Windows and Android."""
+
+    __slots__ = ('loading', 'methods', 'version')
+    loading: MeasuredTime
+    """Times of loading methods; an ETDump does not say which."""
+    methods: list[MethodProfile]
+    """Methods that were executed, in the order of the program."""
+    version: int
+    """Version of the serialised form: it grows when a key changes."""
+    _listed = ('methods',)
 
 
 OutputDifferenceKind = Literal["count", "value", "element_type", "sizes", "dim_order", "no_memory", "element"]
@@ -1255,6 +1785,170 @@ class WeightList(Listing[Weight]):
     """Constants and states in the order of methods and values, then named data, then the other data of `.ptd` files."""
     _listed = ('weights',)
 
+
+class WeightMismatch(Result):
+    """A constant that does not have the type or sizes of the tensor with its name."""
+
+    __slots__ = ('expected', 'found', 'name', 'reason', 'source')
+    expected: str
+    """Type and sizes of the constant."""
+    found: str
+    """Type and sizes of the tensor in the source."""
+    name: str
+    """Name of the constant."""
+    reason: str
+    """Explanation; empty if there is none."""
+    source: str
+    """Name of the tensor in the source."""
+
+
+class WeightAssignment(Result):
+    """A constant and the tensor that it is set to."""
+
+    __slots__ = ('bytes', 'name', 'reordered', 'source', 'transposed', 'type')
+    bytes: int
+    """Size in bytes."""
+    name: str
+    """Name of the constant."""
+    reordered: bool
+    """True if the elements are stored in another order of dimensions than in the source."""
+    source: str
+    """Name of the tensor in the source."""
+    transposed: bool
+    """True if the dimensions are swapped: the exporter folded a transposition."""
+    type: str
+    """Element type and sizes, such as `float32 [4, 3]`."""
+
+
+class UnsetWeight(Result):
+    """A constant that is not set."""
+
+    __slots__ = ('name', 'nearest', 'shares_with', 'type', 'ambiguous')
+    name: str
+    """Name of the constant."""
+    nearest: str | None
+    """Nearest name in the source that sets nothing."""
+    shares_with: str | None
+    """Name of a constant with the same data that is set."""
+    type: str
+    """Type and sizes."""
+    ambiguous: list[str] | None
+    """Names of the source that it can have, if its old bytes are those of several tensors."""
+    _optional = ('ambiguous',)
+
+
+class UnsettableWeight(Result):
+    """Data that cannot be set by the name of a tensor."""
+
+    __slots__ = ('name', 'reason')
+    name: str
+    """Name or key."""
+    reason: str
+    """Reason, as a clause."""
+
+
+class UnusedSource(Result):
+    """Tensor of the source that sets nothing."""
+
+    __slots__ = ('name', 'nearest', 'transposed', 'type')
+    name: str
+    """Name."""
+    nearest: str | None
+    """Nearest name of a constant without a source."""
+    transposed: str | None
+    """Name of a constant without a source whose sizes are these in another order."""
+    type: str
+    """Type and sizes."""
+
+
+class WeightChanges(Listing[WeightAssignment]):
+    """Changes to the weights, and mismatches."""
+
+    __slots__ = ('mismatches', 'set', 'unset', 'unsettable', 'unused', 'unused_rules')
+    mismatches: list[WeightMismatch]
+    """Constants whose types or sizes differ from those of their sources."""
+    set: list[WeightAssignment]
+    """Constants that are set."""
+    unset: list[UnsetWeight]
+    """Constants without a source."""
+    unsettable: list[UnsettableWeight]
+    """Data of delegates and other data that cannot be set this way."""
+    unused: list[UnusedSource]
+    """Tensors of the source that set nothing."""
+    unused_rules: list[str]
+    """Rules of the map that apply to no constant."""
+    _listed = ('set',)
+
+
+ManifestKind = Literal["tensor", "data", "payload"]
+"""Kind of a `ManifestEntry`."""
+
+
+class ManifestEntry(Result):
+    """A tensor, key or payload."""
+
+    __slots__ = ('bytes', 'dim_order', 'is_stored_name', 'kind', 'name', 'sha256', 'sizes', 'type')
+    bytes: int
+    """Size in bytes."""
+    dim_order: list[int] | None
+    """Dimensions from the outermost in memory to the innermost; null if they are in order."""
+    is_stored_name: bool
+    """True if the name is part of the file. Other names follow from the uses of a value; `verify` also finds such a tensor by its hash."""
+    kind: ManifestKind
+    """Kind."""
+    name: str
+    """Name or key; of a payload, method and delegate."""
+    sha256: str
+    """SHA-256 of the bytes."""
+    sizes: list[int] | None
+    """Size of each dimension."""
+    type: str | None
+    """Element type; null for data without one."""
+
+
+class Manifest(Listing[ManifestEntry]):
+    """Hashes of the contents of a program and of its `.ptd` files."""
+
+    __slots__ = ('entries', 'manifest')
+    entries: list[ManifestEntry]
+    """Entries, sorted by kind and name."""
+    manifest: int
+    """Version of the form, 1."""
+    _listed = ('entries',)
+
+
+ManifestDifferenceKind = Literal["differs", "missing", "added"]
+"""Kind of a `ManifestDifference`."""
+
+
+class ManifestDifference(Result):
+    """A difference from a manifest."""
+
+    __slots__ = ('difference', 'expected', 'found', 'kind', 'name')
+    difference: ManifestDifferenceKind
+    """Kind of the difference."""
+    expected: ManifestEntry | None
+    """The entry of the manifest; null if it has none."""
+    found: ManifestEntry | None
+    """The entry of the file; null if it has none."""
+    kind: ManifestKind
+    """Kind of the entry."""
+    name: str
+    """Name or key."""
+
+
+class Verification(Listing[ManifestDifference]):
+    """JSON output of `verify`."""
+
+    __slots__ = ('differences', 'entries', 'file')
+    differences: list[ManifestDifference]
+    """Differences, by kind and name; empty if the file has the contents of the manifest."""
+    entries: int
+    """Number of entries of the manifest."""
+    file: str
+    """Name of the file."""
+    _listed = ('differences',)
+
 Finding._made = {'source': (SourcePosition, MessagePosition)}
 FileFindings._made = {'findings': Finding, 'truncated': TruncatedRule, 'diagnosis': Diagnosis}
 Findings._made = {'files': FileFindings}
@@ -1265,20 +1959,43 @@ Optimization._made = {'methods': OptimizedMethod}
 Bounded._made = {'delegates': BoundedDelegate, 'inputs': BoundedInput, 'kept': KeptResults}
 BoundReport._made = {'bounded': Bounded}
 Merged._made = {'methods': MergedMethod, 'moved_state': 'tuples', 'shared_state': SharedBuffer}
+CallSummary._made = {'arguments': ValueSummary}
+DelegateMemory._made = {'parts': DelegatePart}
+DelegateFootprint._made = {'memory': DelegateMemory}
+MethodCircumstances._made = {'calls': CallSummary, 'delegates': DelegateFootprint, 'inputs': ValueSummary, 'method_allocator': MethodAllocator, 'temporary_allocator': TemporaryAllocator}
+Circumstances._made = {'methods': MethodCircumstances, 'operators': KernelUse}
+Explanation._made = {'programs': Circumstances}
+FirmwarePool._made = {'parts': FirmwarePoolPart}
+Firmware._made = {'files': FirmwareFile, 'pools': FirmwarePool}
 MethodSummary._made = {'constant_calls': ConstantCalls, 'delegates': DelegateSummary, 'inputs': ValueSummary, 'method_allocator': AllocatorSummary, 'outputs': ValueSummary, 'state': StateSummary}
 Inspection._made = {'header': HeaderFacts, 'segments': SegmentFacts, 'constants': ConstantsSummary, 'duplicates': DuplicateData, 'keys': KeySummary, 'methods': MethodSummary, 'needs': NeededRelease, 'tests': TestsSummary}
 SizeNode._made = {'children': SizeNode}
 FileSize._made = {'children': SizeNode}
-DelegateMemory._made = {'parts': DelegatePart}
-DelegateFootprint._made = {'memory': DelegateMemory}
 BoundaryBuffers._made = {'tensors': BoundaryTensor}
 PlannedTensor._made = {'alive': 'tuple'}
 MemoryPool._made = {'peak': MemoryPeak, 'tensors': PlannedTensor, 'timeline': 'tuples'}
 MethodFootprint._made = {'delegates': DelegateFootprint, 'inputs': BoundaryBuffers, 'loaded': LoadedMethod, 'method_allocator': MethodAllocator, 'outputs': BoundaryBuffers, 'pools': MemoryPool, 'temporary_allocator': TemporaryAllocator, 'total': MemoryTotal}
 ProgramMemory._made = {'largest_method': MemoryTotal, 'loaded': LoadedProgram, 'methods': MethodFootprint, 'total': MemoryTotal}
 KernelList._made = {'backends': BackendUse, 'operators': KernelUse}
+ValueComparison._made = {'first': DifferingElement}
+InstructionComparison._made = {'values': ValueComparison}
+MethodNumerics._made = {'differences': InstructionComparison, 'outputs': ValueComparison}
+NumericComparison._made = {'methods': MethodNumerics}
+OperatorDescription._made = {'arguments': OperatorArgument}
+NodeDescription._made = {'keys': NodeKey}
+MeasuredTime._made = {'compared': ComparedTime}
+OperationTime._made = {'compared': ComparedTime}
+DelegateTime._made = {'operations': OperationTime, 'compared': ComparedTime}
+InstructionTime._made = {'compared': ComparedTime}
+OperatorTime._made = {'compared': ComparedTime}
+MethodProfile._made = {'delegates': DelegateTime, 'executions': MeasuredTime, 'instructions': InstructionTime, 'operators': OperatorTime, 'overhead': MeasuredTime}
+TimeProfile._made = {'loading': MeasuredTime, 'methods': MethodProfile}
 OutputComparison._made = {'difference': OutputDifference}
 TestOutcome._made = {'comparison': OutputComparison, 'error': TestError}
 TestReport._made = {'tests': TestOutcome}
 StoredTwice._made = {'copies': StoredCopy}
 WeightList._made = {'stored_twice': StoredTwice, 'weights': Weight}
+WeightChanges._made = {'mismatches': WeightMismatch, 'set': WeightAssignment, 'unset': UnsetWeight, 'unsettable': UnsettableWeight, 'unused': UnusedSource}
+Manifest._made = {'entries': ManifestEntry}
+ManifestDifference._made = {'expected': ManifestEntry, 'found': ManifestEntry}
+Verification._made = {'differences': ManifestDifference}

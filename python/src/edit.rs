@@ -4,17 +4,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pte_emit::{
-    Resolved,
+    Blob, Code, Report, Resolved,
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
-    edit::{BoundOptions, InputBound, MergeOptions, MethodRename, OptimizeOptions, OptimizePass},
+    edit::{
+        BoundOptions, InputBound, MergeOptions, MetadataOptions, MethodRename, NameRule, OptimizeOptions, OptimizePass,
+        StripKind,
+    },
+    payload::PayloadContent,
+    weights::{SetWeightsOptions, WeightChanges},
 };
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyDict};
+use pyo3::types::{PyAny, PyDict, PyString};
 
+use crate::buffer::Bytes;
+use crate::builder::plain;
 use crate::error::requested;
-use crate::model::{json, typed, with};
-use crate::options::{OneOrMore, Source, choice};
+use crate::model::{Model, json, parsed, typed, with};
+use crate::options::{OneOrMore, Source, choice, word};
 use crate::program::Program;
 use crate::run::attempt;
 
@@ -146,6 +153,153 @@ pub fn extract<'py>(py: Python<'py>, model: Source, methods: OneOrMore<String>) 
     })
 }
 
+/// Returns a program whose methods have other names: `renames` is such as `{"forward": "encode"}`.
+#[pyfunction]
+pub fn rename(py: Python<'_>, model: Source, renames: BTreeMap<String, String>) -> PyResult<Program> {
+    let renames: Vec<MethodRename> = renames.into_iter().map(|(from, to)| MethodRename::new(from, to)).collect();
+    Program::create(py, move || Ok(Program::state(model.0.resolve()?.rename_methods(&renames)?.0)))
+}
+
+/// Returns a program without what the runtime does not need; and the number of removed parts by kind.
+///
+/// `only` are the kinds: `"traces"`, `"names"`, `"handles"`, `"tests"`, `"unused"`, by default all.
+#[pyfunction]
+#[pyo3(signature = (model, *, only=None))]
+pub fn strip(
+    py: Python<'_>,
+    model: Source,
+    only: Option<OneOrMore<String>>,
+) -> PyResult<(Program, BTreeMap<&'static str, usize>)> {
+    let kinds = only.map(|words| words.0.iter().map(|kind| word!("only", kind, StripKind)).collect::<PyResult<_>>());
+    let kinds: Vec<StripKind> = kinds.transpose()?.unwrap_or_else(|| StripKind::ALL.to_vec());
+    let (state, done) = attempt(py, move |_| {
+        let (resolved, done) = model.0.resolve()?.strip(&kinds)?;
+        Ok((Program::state(resolved), done))
+    })?;
+    Ok((Program::new(state), done.iter().map(|stripped| (stripped.kind.word(), stripped.count)).collect()))
+}
+
+/// Returns a program with other metadata: `entries` are values by key, the name of a constant method or a key of named
+/// data that begins with `metadata.`. `change_types` allows other types.
+#[pyfunction]
+#[pyo3(signature = (model, entries, *, change_types=false))]
+pub fn set_metadata(
+    py: Python<'_>,
+    model: Source,
+    entries: &Bound<'_, PyDict>,
+    change_types: bool,
+) -> PyResult<Program> {
+    let dumps = py.import("json")?.getattr("dumps")?;
+    let text = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let (value, verbatim) = (plain(&value)?, value.is_instance_of::<PyString>());
+        let text: String = if verbatim { value.extract()? } else { dumps.call1((value,))?.extract()? };
+        let options = MetadataOptions::default().verbatim(verbatim).change_type(change_types);
+        Ok((key.extract::<String>()?, text, options))
+    };
+    let entries: Vec<_> = entries.iter().map(text).collect::<PyResult<_>>()?;
+    Program::create(py, move || {
+        let mut resolved = model.0.resolve()?;
+        for (key, text, options) in entries {
+            resolved = resolved.set_metadata(&key, &text, &options)?.0;
+        }
+        Ok(Program::state(resolved))
+    })
+}
+
+/// Returns a program without the metadata of these keys or patterns, such as `get_*`.
+#[pyfunction]
+pub fn remove_metadata(py: Python<'_>, model: Source, keys: OneOrMore<String>) -> PyResult<Program> {
+    Program::create(py, move || Ok(Program::state(model.0.resolve()?.remove_metadata(&keys.0)?.0)))
+}
+
+/// Returns the options of `weights`: `map` has the names of constants and those in the source.
+fn weight_options(map: BTreeMap<String, String>, like: Option<PathBuf>) -> PyResult<SetWeightsOptions> {
+    let rule = |(name, source): (&String, &String)| {
+        let text = format!("{name}={source}");
+        text.parse::<NameRule>().map_err(|expected| unparsed(&text, expected))
+    };
+    Ok(SetWeightsOptions::default().map(map.iter().map(rule).collect::<PyResult<_>>()?).like(like))
+}
+
+/// Fails if weights cannot be set.
+fn check_changes(changes: &WeightChanges, partial: bool, name: &str) -> Result<(), pte_emit::Error> {
+    let problems = changes.problems(partial);
+    match problems.is_empty() {
+        true => Ok(()),
+        false => {
+            let messages = problems.into_iter().map(|problem| Code::UnmetRequest.whole(problem)).collect();
+            Err(pte_emit::Error::new(Report::new(name, "", messages)))
+        }
+    }
+}
+
+/// Returns a program with the weights of a `.safetensors`, `.ptd` or `.npy`; and `WeightChanges`.
+///
+/// `map` has names of constants, which can be patterns, with those in the source; with `like`, the weights that the
+/// program has now with the names of the source, names are found by bytes. With `partial`, constants without a source
+/// keep their bytes. Arrays are set by `program["forward"].constants[NAME].data`.
+#[pyfunction]
+#[pyo3(signature = (model, weights, *, map=BTreeMap::new(), like=None, partial=false))]
+pub fn set_weights<'py>(
+    py: Python<'py>,
+    model: Source,
+    weights: PathBuf,
+    map: BTreeMap<String, String>,
+    like: Option<PathBuf>,
+    partial: bool,
+) -> PyResult<Changed<'py>> {
+    let options = weight_options(map, like)?;
+    changed(py, "WeightChanges", move || {
+        let mut resolved = model.0.resolve()?;
+        let changes = resolved.weight_changes(&[], &weights, &options)?;
+        check_changes(&changes, partial, model.0.name())?;
+        resolved.set_weights(0, &changes);
+        Ok((resolved, json(&changes)))
+    })
+}
+
+/// Returns a program with another payload of a delegate, `"METHOD/DELEGATE"`.
+///
+/// `new` are its bytes, or a model of YAML with an XNNPACK graph under the key `graph:`; `weights` replaces the weights
+/// of the graph, as those of `set_weights`.
+#[pyfunction]
+#[pyo3(signature = (model, name, new=None, *, weights=None, map=BTreeMap::new(), like=None, partial=false))]
+#[allow(clippy::too_many_arguments)] // They are keywords.
+pub fn replace_payload(
+    py: Python<'_>,
+    model: Source,
+    name: String,
+    new: Option<&Bound<'_, PyAny>>,
+    weights: Option<PathBuf>,
+    map: BTreeMap<String, String>,
+    like: Option<PathBuf>,
+    partial: bool,
+) -> PyResult<Program> {
+    let options = weight_options(map, like)?;
+    let graph = new.and_then(|new| new.cast::<Model>().ok()).map(|model| model.get().0.clone());
+    let bytes = new.filter(|_| graph.is_none()).map(|new| Ok::<_, PyErr>(Blob::bytes(Bytes::of(new)?.as_ref())));
+    let bytes = bytes.transpose()?;
+    if new.is_some() == weights.is_some() {
+        return Err(PyTypeError::new_err("expected either the new payload or weights="));
+    }
+    Program::create(py, move || {
+        let mut resolved = model.0.resolve()?;
+        let delegate = resolved.find_delegate(Some(&name))?;
+        let content = match (bytes, graph, weights) {
+            (Some(bytes), ..) => PayloadContent::Bytes(bytes),
+            (_, Some(graph), _) => PayloadContent::of_graph(&graph)?,
+            (.., weights) => {
+                let weights = weights.unwrap_or_default();
+                let (changes, content) = resolved.payload_weights(delegate, &weights, &options)?;
+                check_changes(&changes, partial, model.0.name())?;
+                content
+            }
+        };
+        resolved.replace_payload(delegate, content)?;
+        Ok(Program::state(resolved))
+    })
+}
+
 /// Returns the sources with the files of a model as arrays, by file name: `name.c` and `name.h`, or a header alone for
 /// the style of ExecuTorch's runners.
 ///
@@ -164,9 +318,8 @@ pub fn embed(
 ) -> PyResult<BTreeMap<String, String>> {
     let styles: Vec<(&str, &'static EmbedStyle)> = EmbedStyle::ALL.iter().map(|style| (style.name, style)).collect();
     let mut options = EmbedOptions::default().style(choice("style", style, &styles)?);
-    let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    options.section = section.map(|text| Section::new(text).map_err(|error| invalid(&error))).transpose()?;
-    let symbol = symbol.map(|text| Symbol::new(text).map_err(|error| invalid(&error))).transpose()?;
+    options.section = parsed(section, Section::new)?;
+    let symbol = parsed(symbol, Symbol::new)?;
     let model = model.0;
     attempt(py, move |_| {
         let wanted = EmbeddedFileOptions::default().facts(facts);

@@ -8,6 +8,39 @@ use pyo3::types::PyList;
 
 use pte_emit::cli::exit::Failure;
 
+/// Arguments of the package that are called otherwise than the options of the command. Others have `_` in place of `-`.
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("data refer", "inline=False"),
+    ("method", "methods="),
+    ("ops", "operators="),
+    ("prefix", "renames="),
+    ("rename", "renames="),
+    ("with", "with_files="),
+];
+
+/// Options without a value.
+const FLAGS: &[&str] = &["change-types", "external-data", "internal-data", "partial", "prune", "share-state"];
+
+/// Replaces options of the command in a message, such as `--internal-data` between backticks, by arguments.
+pub fn with_arguments(text: &str) -> String {
+    let argument = |option: &str| {
+        let option = option.trim();
+        let (name, value) = option.split_once(' ').unwrap_or((option, ""));
+        if let Some((_, argument)) = ARGUMENTS.iter().find(|(known, _)| [option, name].contains(known)) {
+            return (*argument).to_owned();
+        }
+        format!("{}={}", name.replace('-', "_"), if FLAGS.contains(&name) { "True" } else { value })
+    };
+    let part = |(number, part): (usize, &str)| match part.strip_prefix("--") {
+        // Options that the runner has.
+        Some(options) if number % 2 == 1 && !options.starts_with("etdump") => {
+            options.split(" --").map(argument).collect::<Vec<_>>().join(", ")
+        }
+        Some(_) | None => part.to_owned(),
+    };
+    text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 /// Returns the exception for an error of the library: `pte_emit.FileError` if a file cannot be read or written, else
 /// `pte_emit.Error`.
 pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
@@ -16,10 +49,16 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
         Some(_) => "FileError",
         None => "Error",
     };
+    let mut report = error.report().clone();
+    for message in &mut report.diagnostics {
+        message.message = with_arguments(&message.message);
+        message.help = message.help.as_deref().map(with_arguments);
+    }
     let create = || {
-        let diagnostics = diagnostics(py, error.report())?;
+        let diagnostics = diagnostics(py, &report)?;
         let class = py.import("pte_emit._errors")?.getattr(name)?;
-        class.call_method1("_of", (error.to_string(), error.report().render(false), diagnostics))
+        let rendered = report.render(false);
+        class.call_method1("_of", (Error::new(report.clone()).to_string(), rendered, diagnostics))
     };
     create().map_or_else(|failed| failed, PyErr::from_value)
 }

@@ -15,6 +15,7 @@ mod options;
 mod program;
 mod run;
 mod tensors;
+mod tools;
 
 use std::ffi::OsString;
 
@@ -30,7 +31,10 @@ mod _pte_emit {
     #[pymodule_export]
     use super::builder::{BuilderValue, DType, MethodBuilder};
     #[pymodule_export]
-    use super::edit::{bound, embed, extract, merge, optimize};
+    use super::edit::{
+        bound, embed, extract, merge, optimize, remove_metadata, rename, replace_payload, set_metadata, set_weights,
+        strip,
+    };
     #[pymodule_export]
     use super::elements::{Method, Tensor, Value};
     #[pymodule_export]
@@ -41,6 +45,8 @@ mod _pte_emit {
     use super::program::Program;
     #[pymodule_export]
     use super::tensors::{data_entries, dtypes, write_data};
+    #[pymodule_export]
+    use super::tools::{explain, generate, json_schema, kernels, ops, reduce};
 
     /// Runs the command `pte-emit` with the arguments of a process; returns its exit status.
     #[pyfunction]

@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use pte_emit::run::{RunnerCommand, TestOptions};
+use pte_emit::cli::check;
+use pte_emit::cli::exit::Failure;
+use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
+use pte_emit::run::TestOptions;
 use pte_emit::{
-    Format, LargeData, PrintOptions, Report,
+    Format, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
-    diff::{DiffArea, DiffData, DiffOptions},
-    inspect::{AnnotateOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
-    memory::{Abi, MemoryOptions},
+    deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
+    diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
+    inspect::{AnnotateOptions, AnnotatePart, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
+    memory::{Abi, MemoryOptions, Processor},
     payload::PayloadSummary,
+    profile::Recording,
+    weights::{compare_manifests, parse_manifest},
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,11 +26,10 @@ use serde::Serialize;
 
 use crate::assembly::Assembly;
 use crate::buffer::Bytes;
-use crate::error::{diagnostics, raised, requested};
-use crate::options::{OneOrMore, Source, choice, options, release};
+use crate::error::{diagnostics, failed, raised, requested, with_arguments};
+use crate::options::{self, OneOrMore, Source, choice, options, release, seconds, word};
 use crate::program::Program;
-use crate::run::attempt;
-use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
+use crate::run::{attempt, run};
 
 /// An opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. `pte_emit.open` creates it.
 #[pyclass(frozen, module = "pte_emit")]
@@ -145,7 +149,18 @@ const PROFILES: &[(&str, Profile)] = &[
     ("legacy", Profile::Legacy),
 ];
 
-const ABIS: &[(&str, Abi)] = &[("64", Abi::Bits64), ("arm32", Abi::Arm32)];
+const PARTS: &[(&str, AnnotatePart)] =
+    &[("headers", AnnotatePart::Headers), ("program", AnnotatePart::Program), ("segments", AnnotatePart::Segments)];
+
+/// Returns the options of memory.
+///
+/// # Errors
+/// `ValueError` for an unknown name.
+pub fn memory_options(abi: &str, processor: Option<&str>) -> PyResult<MemoryOptions> {
+    let abi = choice("abi", abi, &[("64", Abi::Bits64), ("arm32", Abi::Arm32)])?;
+    let processor = processor.map(|name| word!("processor", name, Processor)).transpose()?;
+    Ok(MemoryOptions::default().abi(abi).processor(processor))
+}
 
 const DATA: &[(&str, DiffData)] =
     &[("none", DiffData::None), ("hash", DiffData::Hash), ("statistics", DiffData::Statistics)];
@@ -172,6 +187,43 @@ impl Model {
         let model = self.0.clone();
         typed(py, class, &attempt(py, move |_| question(&model))?)
     }
+}
+
+/// An ETDump: a path or bytes.
+enum Etdump {
+    Path(PathBuf),
+    Bytes(Vec<u8>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Etdump {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Etdump> {
+        match object.extract() {
+            Ok(path) => Ok(Etdump::Path(path)),
+            Err(_) => Ok(Etdump::Bytes(Bytes::of(&object)?.as_ref().to_vec())),
+        }
+    }
+}
+
+impl Etdump {
+    fn read(&self) -> Result<Recording, pte_emit::Error> {
+        match self {
+            Etdump::Path(path) => Recording::open(path),
+            Etdump::Bytes(bytes) => Recording::from_bytes("<bytes>", bytes),
+        }
+    }
+}
+
+/// Parses an argument.
+///
+/// # Errors
+/// `ValueError` with what is wrong.
+pub fn parsed<T, E: std::fmt::Display>(
+    text: Option<&str>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> PyResult<Option<T>> {
+    text.map(parse).transpose().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Returns the model with more `.ptd` files.
@@ -226,8 +278,10 @@ impl Model {
     ///
     /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data`
     /// also validates the elements of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers
-    /// to the program are predicted.
-    #[pyo3(signature = (*, profile="strict", with_files=OneOrMore::default(), data=false, runtime=None))]
+    /// to the program are predicted; `target` is a YAML file with what a build links and its memory, or the name of a
+    /// ready one; `operators` are custom operators, such as `"my::scale.out self:T factor:f out:T!"`.
+    #[pyo3(signature = (*, profile="strict", with_files=OneOrMore::default(), data=false, runtime=None, target=None, operators=OneOrMore::default()))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
     fn check<'py>(
         &self,
         py: Python<'py>,
@@ -235,18 +289,32 @@ impl Model {
         with_files: OneOrMore<PathBuf>,
         data: bool,
         runtime: Option<&str>,
+        target: Option<PathBuf>,
+        operators: OneOrMore<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data);
-        if let Some(text) = runtime {
-            options.runtime = Some(release(text)?);
+        let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("operators: {error}"));
+        for line in operators.0 {
+            options.operators.add(&line).map_err(|errors| invalid(&errors[0]))?;
         }
-        self.ask(py, "Findings", move |model| {
-            let model = &with(model, &with_files.0);
-            let found = model.check(&options)?;
-            let report = if model.is_text() { model.assembly()?.warnings.clone() } else { Report::default() };
-            let file = FileFindings::of_source(model, report, found.into_iter().map(|(_, findings)| findings));
-            Ok(findings::document(&[file], FindingsFormat::Json, Level::Note))
-        })
+        let release = runtime.map(release).transpose()?;
+        let model = with(&self.0, &with_files.0);
+        let found = run(py, move |_| -> Result<String, Failure> {
+            let target = target.map(|path| check::open_target(&path, None)).transpose()?;
+            if model.is_text() {
+                model.assembly()?;
+            }
+            let validated = check::validate_source(&model, &options, std::slice::from_ref(&release), target.as_ref())?;
+            let mut files: Vec<FileFindings> = validated.into_iter().map(|validated| validated.file).collect();
+            let version = release.map(|release| release.version().to_string());
+            for file in &mut files {
+                file.runtime.clone_from(&version);
+                let list = file.findings.iter_mut().flat_map(|findings| &mut findings.list);
+                list.for_each(|finding| finding.expected = with_arguments(&finding.expected));
+            }
+            Ok(findings::document(&files, FindingsFormat::Json, Level::Note))
+        })?;
+        typed(py, "Findings", &found.map_err(|failure| failed(py, failure))?)
     }
 
     /// Says what a file contains: inputs, outputs, operators, delegates, constants, memory. `data` also looks for data
@@ -259,17 +327,19 @@ impl Model {
 
     /// Says how much memory the methods need, and when.
     ///
-    /// `abi` is `"64"` or `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files`
+    /// `abi` is `"64"` or `"arm32"`; `processor` executes delegates: `"x86-avx512"`, `"x86-avx2"`, `"arm64"` or
+    /// `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files`
     /// states.
-    #[pyo3(signature = (*, abi="64", external=false, with_files=OneOrMore::default()))]
+    #[pyo3(signature = (*, abi="64", processor=None, external=false, with_files=OneOrMore::default()))]
     fn memory<'py>(
         &self,
         py: Python<'py>,
         abi: &str,
+        processor: Option<&str>,
         external: bool,
         with_files: OneOrMore<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options = MemoryOptions::default().abi(choice("abi", abi, ABIS)?).external(external);
+        let options = memory_options(abi, processor)?.external(external);
         self.ask(py, "ProgramMemory", move |model| Ok(json(&with(model, &with_files.0).memory(&options)?)))
     }
 
@@ -306,31 +376,43 @@ impl Model {
     /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is
     /// stated.
     ///
-    /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants.
-    #[pyo3(signature = (*, before=None, format="html", data_statistics=false))]
+    /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants; `etdump` adds the
+    /// times of an ETDump, of `methods`.
+    #[pyo3(signature = (*, before=None, format="html", data_statistics=false, etdump=None, methods=OneOrMore::default()))]
     fn report<'py>(
         &self,
         py: Python<'py>,
         before: Option<Source>,
         format: &str,
         data_statistics: bool,
+        etdump: Option<Etdump>,
+        methods: OneOrMore<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let options =
+        let mut options =
             ReportOptions::default().format(choice("format", format, FORMATS)?).data_statistics(data_statistics);
         let (model, before) = (self.0.clone(), before.map(|before| before.0));
-        let text = attempt(py, move |_| model.report(before.as_ref(), &options))?;
+        let text = attempt(py, move |_| {
+            options.profile = etdump.map(|dump| model.profile(&dump.read()?, &methods.0)).transpose()?;
+            model.report(before.as_ref(), &options)
+        })?;
         py.import("pte_emit._typed")?.call_method1("Report", (text, format))
     }
 
     /// Prints a file as YAML that reproduces it byte for byte; YAML as it is.
     ///
-    /// `explicit` states what is inferred. Large data of a file are references to it, unless `inline`.
-    #[pyo3(signature = (*, explicit=false, inline=false))]
-    fn to_yaml(&self, py: Python<'_>, explicit: bool, inline: bool) -> PyResult<String> {
+    /// `explicit` states what is inferred; `replan` omits offsets in planned memory, so that assembling plans it again;
+    /// `payload` is the form of payloads: `"graph"`, if that reproduces them, or `"opaque"`. Large data of a file are
+    /// references to it, unless `inline`.
+    #[pyo3(signature = (*, explicit=false, inline=false, replan=false, payload="graph"))]
+    fn to_yaml(&self, py: Python<'_>, explicit: bool, inline: bool, replan: bool, payload: &str) -> PyResult<String> {
+        let forms = [("graph", PayloadForm::Graph), ("opaque", PayloadForm::Opaque)];
+        let mut options = PrintOptions::default().explicit(explicit).payload(choice("payload", payload, &forms)?);
         if let Some(text) = self.0.text() {
             return Ok(text.to_owned());
         }
-        let mut options = PrintOptions::default().explicit(explicit);
+        if replan {
+            options.reproduction = Reproduction::AllButOffsets;
+        }
         let path = Path::new(self.0.name());
         if !inline && path.is_file() {
             (options.large_data, options.file) = (LargeData::Refer, self.0.name().to_owned());
@@ -339,12 +421,16 @@ impl Model {
         Ok(attempt(py, move |_| model.to_yaml(Path::new(""), &options))?.text)
     }
 
-    /// Explains every byte of a file, as text.
-    fn annotate(&self, py: Python<'_>) -> PyResult<String> {
+    /// Explains every byte of a file, as text: of all, of a `range` of bytes, of a `part`: `"headers"`, `"program"` or
+    /// `"segments"`.
+    #[pyo3(signature = (*, range=None, part=None))]
+    fn annotate(&self, py: Python<'_>, range: Option<(u64, u64)>, part: Option<&str>) -> PyResult<String> {
+        let part = part.map(|part| choice("part", part, PARTS)).transpose()?;
+        let options = AnnotateOptions::default().range(range.map(|(start, end)| start..end)).only(part);
         let model = self.0.clone();
         let text = attempt(py, move |_| {
             let mut out = Vec::new();
-            model.annotate(&AnnotateOptions::default(), &mut out).map(|()| out)
+            model.annotate(&options, &mut out).map(|()| out)
         })?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
@@ -358,6 +444,114 @@ impl Model {
     #[pyo3(signature = (*, with_files=OneOrMore::default()))]
     fn weights<'py>(&self, py: Python<'py>, with_files: OneOrMore<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, "WeightList", move |model| Ok(json(&with(model, &with_files.0).weights()?)))
+    }
+
+    /// Returns a hash of each tensor and payload, whatever file it is in.
+    #[pyo3(signature = (*, with_files=OneOrMore::default()))]
+    fn manifest<'py>(&self, py: Python<'py>, with_files: OneOrMore<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "Manifest", move |model| Ok(json(&with(model, &with_files.0).manifest()?)))
+    }
+
+    /// Compares with the JSON of a manifest, which `pte_emit.verify` reads.
+    #[pyo3(signature = (manifest, name, *, with_files=OneOrMore::default()))]
+    fn _verify<'py>(
+        &self,
+        py: Python<'py>,
+        manifest: String,
+        name: String,
+        with_files: OneOrMore<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "Verification", move |model| {
+            let expected = parse_manifest(&name, &manifest)?;
+            let differences = compare_manifests(&expected, &with(model, &with_files.0).manifest()?);
+            let (file, entries) = (model.name(), expected.entries.len());
+            Ok(json(&serde_json::json!({"file": file, "entries": entries, "differences": differences})))
+        })
+    }
+
+    /// Returns the metadata by key: values of constant methods, and named data whose keys begin with `metadata.`; of
+    /// `keys`, which can be patterns such as `get_*`, or all.
+    #[pyo3(signature = (keys=OneOrMore::default()))]
+    fn metadata<'py>(&self, py: Python<'py>, keys: OneOrMore<String>) -> PyResult<Bound<'py, PyAny>> {
+        let model = self.0.clone();
+        let entries = attempt(py, move |_| {
+            let resolved = model.resolve()?;
+            let entries = if keys.0.is_empty() { resolved.metadata()? } else { resolved.find_metadata(&keys.0)? };
+            Ok(json(&entries.iter().map(|entry| (&entry.key, &entry.value)).collect::<Vec<_>>()))
+        })?;
+        py.import("builtins")?.getattr("dict")?.call1((py.import("json")?.call_method1("loads", (entries,))?,))
+    }
+
+    /// Returns the times that an ETDump of the runtime has, by instruction, operator and delegate. Those of a second one
+    /// of the same program, `newer`, are compared with them. `methods` are names or patterns.
+    #[pyo3(signature = (etdump, newer=None, *, methods=OneOrMore::default()))]
+    fn profile<'py>(
+        &self,
+        py: Python<'py>,
+        etdump: Etdump,
+        newer: Option<Etdump>,
+        methods: OneOrMore<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "TimeProfile", move |model| {
+            let mut found = model.profile(&etdump.read()?, &methods.0)?;
+            if let Some(newer) = newer {
+                found.compare(&model.profile(&newer.read()?, &methods.0)?);
+            }
+            Ok(json(&found))
+        })
+    }
+
+    /// Generates the files of a firmware project for a platform, such as `"zephyr"`: sizes of memory pools, operators,
+    /// the place of the program. Its text files are in the result.
+    ///
+    /// `methods` are those that the firmware loads; `symbol` and `section` are those of the array; `path` is the path of
+    /// the program's file from the folder of the files; `external` says that the program is loaded with `.ptd` files.
+    #[pyo3(signature = (platform, *, methods=OneOrMore::default(), symbol=None, section=None, external=false, path=None))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn firmware<'py>(
+        &self,
+        py: Python<'py>,
+        platform: &str,
+        methods: OneOrMore<String>,
+        symbol: Option<&str>,
+        section: Option<&str>,
+        external: bool,
+        path: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = FirmwareOptions::new(word!("platform", platform, FirmwarePlatform)?);
+        (options.methods, options.external, options.path) = (methods.0, external, path);
+        (options.symbol, options.section) = (parsed(symbol, Symbol::new)?, parsed(section, Section::new)?);
+        self.ask(py, "Firmware", move |model| Ok(json(&model.firmware(&options)?)))
+    }
+
+    /// Runs this program and a newer one on the same inputs in a runner that records values, and compares these.
+    /// `pte_emit.compare_runs` has a default for the runner and the folder.
+    #[pyo3(signature = (newer, runner, folder, *, methods=OneOrMore::default(), seed=0, generate_inputs=false, atol=None, rtol=None, timeout=60.0))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn compare_runs<'py>(
+        &self,
+        py: Python<'py>,
+        newer: Source,
+        runner: Vec<OsString>,
+        folder: PathBuf,
+        methods: OneOrMore<String>,
+        seed: u64,
+        generate_inputs: bool,
+        atol: Option<f64>,
+        rtol: Option<f64>,
+        timeout: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = NumericOptions::new(options::runner(runner)?);
+        options.limits.time = seconds(timeout)?;
+        (options.methods, options.seed, options.generate_inputs) = (methods.0, seed, generate_inputs);
+        options.tolerance.atol = atol.unwrap_or(options.tolerance.atol);
+        options.tolerance.rtol = rtol.unwrap_or(options.tolerance.rtol);
+        let model = self.0.clone();
+        let found = attempt(py, move |abandoned| {
+            options.limits.stop = abandoned.flag();
+            model.compare_runs(&newer.0, &options, &folder)
+        })?;
+        typed(py, "NumericComparison", &json(&found))
     }
 
     /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program
@@ -375,13 +569,8 @@ impl Model {
         timeout: f64,
         with_files: OneOrMore<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut words = runner.into_iter();
-        let program =
-            words.next().ok_or_else(|| PyValueError::new_err("runner: expected a command, found no words"))?;
-        let mut options = TestOptions::new(RunnerCommand::new(program).with_arguments(words));
-        let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
-        options.limits.time =
-            seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
+        let mut options = TestOptions::new(options::runner(runner)?);
+        options.limits.time = seconds(timeout)?;
         options.tests = select.0;
         let model = with(&self.0, &with_files.0);
         let report = attempt(py, move |abandoned| {
@@ -408,9 +597,11 @@ impl Model {
         let bytes = attempt(py, move |_| {
             let payloads = model.payloads()?;
             let found = payloads.iter().find(|payload| payload.path == name);
-            let known = || pte_emit::command::text::first_names(payloads.iter().map(|payload| &*payload.path));
-            let found = found
-                .ok_or_else(|| requested(&format!("no payload is called `{name}`: the source has {}", known())))?;
+            let found = found.ok_or_else(|| {
+                let names = pte_emit::command::text::first_names(payloads.iter().map(|payload| &*payload.path));
+                let known = if payloads.is_empty() { "no payloads" } else { &names };
+                requested(&format!("unknown payload `{name}`: the source has {known}"))
+            })?;
             found.data.to_vec().map_err(|error| pte_emit::Error::io(model.name(), "", &error))
         })?;
         Ok(PyBytes::new(py, &bytes))

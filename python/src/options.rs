@@ -1,9 +1,13 @@
 //! Keyword arguments for planning and writing files: the layout options of the library by name, and the other options
 //! of assembling.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use pte_emit::{AssembleOptions, edit::Pattern, plan::LAYOUT_OPTIONS, release::Release};
+use pte_emit::{
+    AssembleOptions, edit::Pattern, plan::LAYOUT_OPTIONS, plan::Shards, release::Release, run::RunnerCommand,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
@@ -74,7 +78,7 @@ pub fn release(text: &str) -> PyResult<Release> {
 
 /// Names of the options besides the layout.
 const OTHERS: [&str; 7] =
-    ["external_data", "for_runtime", "internal_data", "max_size", "prune", "shards", "with_files"];
+    ["external_data", "for_runtime", "internal_data", "max_shard_size", "max_size", "prune", "with_files"];
 
 /// Returns the options that keyword arguments state.
 ///
@@ -107,6 +111,8 @@ pub fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<AssembleOption
                 Ok(all) => options.internal_data = all,
                 Err(patterns) => options.internal = patterns.into_iter().map(Pattern::new).collect(),
             },
+            // The name of the file is not known yet.
+            "max_shard_size" => options.shards = Some(Shards::new(value.extract()?, "model")),
             "max_size" => options.max_size = Some(value.extract()?),
             "prune" => options.prune = value.extract()?,
             "for_runtime" => options.for_runtime = Some(release(value.extract()?)?),
@@ -137,6 +143,34 @@ fn unknown(name: &str) -> PyErr {
     let mut known: Vec<&str> = layout.chain(OTHERS).collect();
     known.sort_unstable();
     PyTypeError::new_err(format!("unexpected keyword argument '{name}': expected one of {}", known.join(", ")))
+}
+
+/// Returns the variant of an enum with words that has this word.
+macro_rules! word {
+    ($argument:literal, $word:expr, $type:ty) => {{
+        let known: Vec<(&str, $type)> = <$type>::WORDS.iter().copied().zip(<$type>::ALL).collect();
+        $crate::options::choice($argument, $word, &known)
+    }};
+}
+pub(crate) use word;
+
+/// Returns a time limit of a number of seconds.
+///
+/// # Errors
+/// `ValueError` unless it is positive.
+pub fn seconds(timeout: f64) -> PyResult<Duration> {
+    let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
+    seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))
+}
+
+/// Returns the command of a runner.
+///
+/// # Errors
+/// `ValueError` without words.
+pub fn runner(words: Vec<OsString>) -> PyResult<RunnerCommand> {
+    let mut words = words.into_iter();
+    let program = words.next().ok_or_else(|| PyValueError::new_err("runner: expected a command, found no words"))?;
+    Ok(RunnerCommand::new(program).with_arguments(words))
 }
 
 /// Returns the item with this name, or a `ValueError` that lists the names.

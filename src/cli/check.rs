@@ -106,7 +106,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         return Err(Failure::usage("standard input can be read only once"));
     }
     let runtimes = Runtimes::parse(arguments.runtime.as_deref())?;
-    let target = arguments.target.as_deref().map(|path| open_target(path, &arguments.sources)).transpose()?;
+    let target = arguments.target.as_deref().map(|path| open_target(path, arguments.sources.confined_to())).transpose()?;
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     if let Some(target) = &target {
         messages.report(target.warnings());
@@ -181,8 +181,9 @@ const ALL: usize = 10_000;
 
 /// Result of validating an input.
 #[derive(Default)]
-struct Validated {
-    file: FileFindings,
+pub struct Validated {
+    /// The findings.
+    pub file: FileFindings,
     /// The kept findings as lines, for each list of findings.
     lines: Vec<Vec<String>>,
     /// The file could be read; if not, the error is printed already.
@@ -228,7 +229,7 @@ fn validate(
 ///
 /// # Errors
 /// A file that cannot be read; malformed keys and values; an unknown name.
-fn open_target(path: &Path, sources: &SourceArguments) -> Result<Target, Failure> {
+pub fn open_target(path: &Path, confined_to: Option<&Path>) -> Result<Target, Failure> {
     let name = path.to_str().unwrap_or_default();
     if let Some(target) = Target::ready(name).filter(|_| !path.exists()) {
         return Ok(target);
@@ -237,7 +238,7 @@ fn open_target(path: &Path, sources: &SourceArguments) -> Result<Target, Failure
     if !path.exists() && !io::is_source_name(path) && path.components().count() == 1 {
         return Err(unknown_target(name, "a file, or "));
     }
-    Ok(Target::open(path, sources.confined_to())?)
+    Ok(Target::open(path, confined_to)?)
 }
 
 /// Returns the error for an unknown name of a target. `others` are the other values that are expected.
@@ -287,8 +288,11 @@ fn add_target(
     Ok(())
 }
 
-/// Validates a binary file, or the files that YAML assembles to.
-fn validate_source(
+/// Validates a binary file, or the files that YAML assembles to, for each release.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn validate_source(
     source: &Model,
     options: &CheckOptions,
     releases: &[Option<Release>],

@@ -10,7 +10,7 @@ mod annotate;
 mod assemble;
 pub mod atomic;
 mod bound;
-mod check;
+pub mod check;
 mod completions;
 mod corpus;
 mod delegates;
