@@ -358,6 +358,12 @@ impl Resolved {
     }
 
     /// Returns the name that the source gives to a value of a method.
+    ///
+    /// ```
+    /// let linear = pte_emit::Model::open("examples/linear.yaml")?.resolve()?;
+    /// assert_eq!(linear.value_name(0, 0), Some("weight"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
     pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
         self.origins.name(method, value)
     }

@@ -186,6 +186,7 @@ class Model:
         runtime: str | None = None,
         target: _Path | None = None,
         operators: _Some[str] = ...,
+        limit: int = 20,
     ) -> results.Findings: ...
     def inspect(self, *, data: bool = False, file: int = 0) -> results.Inspection: ...
     def memory(
@@ -241,7 +242,7 @@ class Model:
         section: str | None = None,
         external: bool = False,
         path: str | None = None,
-    ) -> results.Firmware: ...
+    ) -> tuple[results.Firmware, dict[str, str]]: ...
     def compare_runs(
         self,
         newer: _Source,

@@ -32,6 +32,8 @@ pub fn with_arguments(text: &str) -> String {
         format!("{}={}", name.replace('-', "_"), if FLAGS.contains(&name) { "True" } else { value })
     };
     let part = |(number, part): (usize, &str)| match part.strip_prefix("--") {
+        // A field of the library's options.
+        None if number % 2 == 1 && part == "with" => "with_files=".to_owned(),
         // Options that the runner has.
         Some(options) if number % 2 == 1 && !options.starts_with("etdump") => {
             options.split(" --").map(argument).collect::<Vec<_>>().join(", ")

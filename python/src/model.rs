@@ -279,8 +279,9 @@ impl Model {
     /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data`
     /// also validates the elements of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers
     /// to the program are predicted; `target` is a YAML file with what a build links and its memory, or the name of a
-    /// ready one; `operators` are custom operators, such as `"my::scale.out self:T factor:f out:T!"`.
-    #[pyo3(signature = (*, profile="strict", with_files=OneOrMore::default(), data=false, runtime=None, target=None, operators=OneOrMore::default()))]
+    /// ready one; `operators` are custom operators, such as `"my::scale.out self:T factor:f out:T!"`; `limit` is the
+    /// number of findings of a rule that are kept.
+    #[pyo3(signature = (*, profile="strict", with_files=OneOrMore::default(), data=false, runtime=None, target=None, operators=OneOrMore::default(), limit=20))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn check<'py>(
         &self,
@@ -291,8 +292,9 @@ impl Model {
         runtime: Option<&str>,
         target: Option<PathBuf>,
         operators: OneOrMore<String>,
+        limit: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data);
+        let mut options = CheckOptions::default().profile(choice("profile", profile, PROFILES)?).data(data).kept(limit);
         let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("operators: {error}"));
         for line in operators.0 {
             options.operators.add(&line).map_err(|errors| invalid(&errors[0]))?;
@@ -502,7 +504,7 @@ impl Model {
     }
 
     /// Generates the files of a firmware project for a platform, such as `"zephyr"`: sizes of memory pools, operators,
-    /// the place of the program. Its text files are in the result.
+    /// the place of the program. Returns a `Firmware`, and the texts of the files by path.
     ///
     /// `methods` are those that the firmware loads; `symbol` and `section` are those of the array; `path` is the path of
     /// the program's file from the folder of the files; `external` says that the program is loaded with `.ptd` files.
@@ -517,11 +519,14 @@ impl Model {
         section: Option<&str>,
         external: bool,
         path: Option<String>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<(Bound<'py, PyAny>, BTreeMap<String, String>)> {
         let mut options = FirmwareOptions::new(word!("platform", platform, FirmwarePlatform)?);
         (options.methods, options.external, options.path) = (methods.0, external, path);
         (options.symbol, options.section) = (parsed(symbol, Symbol::new)?, parsed(section, Section::new)?);
-        self.ask(py, "Firmware", move |model| Ok(json(&model.firmware(&options)?)))
+        let model = self.0.clone();
+        let firmware = attempt(py, move |_| model.firmware(&options))?;
+        let files = firmware.files.iter().map(|file| (file.path.to_string(), file.text.clone())).collect();
+        Ok((typed(py, "Firmware", &json(&firmware))?, files))
     }
 
     /// Runs this program and a newer one on the same inputs in a runner that records values, and compares these.

@@ -207,7 +207,7 @@ impl Model {
     ///
     /// let program = Model::from_binary("linear.pte", split.program_file().unwrap().to_vec()?)
     ///     .with_data_files([&file]);
-    /// assert_eq!(program.weights()?.weights[0].bytes, 48);
+    /// assert_eq!((program.data_files(), program.weights()?.weights[0].bytes), (&[file.clone()][..], 48));
     /// # std::fs::remove_file(&file)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -569,7 +569,7 @@ impl Model {
     ///
     /// ```
     /// let linear = pte_emit::Model::open("examples/linear.yaml")?;
-    /// assert_eq!(linear.value_names()?[0][0].as_deref(), Some("bias"));
+    /// assert_eq!(linear.value_names()?[0][0].as_deref(), Some("weight"));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
