@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from . import _pte_emit
@@ -24,6 +25,18 @@ def _words(runner: str | Sequence[str] | None) -> list[str]:
     if runner is None:
         runner = os.environ.get("PTE_EMIT_RUNNER") or [sys.executable, "-m", "pte_emit.runner"]
     return shlex.split(runner) if isinstance(runner, str) else list(runner)
+
+
+@contextlib.contextmanager
+def _command(runner: str | Sequence[str] | None) -> Iterator[list[str]]:
+    """Returns the command of a runner of several processes. That of the package imports ExecuTorch once, where a process can fork."""
+    if runner is None and not os.environ.get("PTE_EMIT_RUNNER") and hasattr(os, "fork"):
+        from . import _server
+
+        with _server.started() as words:
+            yield words
+    else:
+        yield _words(runner)
 
 
 def run_tests(
@@ -54,8 +67,8 @@ def run_tests(
     (0, '8', '7')
     """
     model = source if isinstance(source, Model) else _pte_emit.open(source)
-    with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder:
-        return model.run_tests(_words(runner), folder, select=select, timeout=timeout, with_files=with_files)
+    with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
+        return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
 
 
 def compare_runs(

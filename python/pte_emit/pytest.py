@@ -49,10 +49,14 @@ def _opened(source: str | os.PathLike[str] | Model, folder: Path) -> Model:
 
 
 def _run(config: pytest.Config, folder: Path, source: str | os.PathLike[str] | Model, **options: Any) -> TestReport:
-    from . import run_tests
+    from . import Error, run_tests
 
     options.setdefault("runner", config.getoption("--pte-emit-runner") or config.getini("pte_emit_runner") or None)
-    report = run_tests(_opened(source, folder), **options)
+    try:
+        report = run_tests(_opened(source, folder), **options)
+    except Error as error:
+        # Of the YAML, not of a function here.
+        pytest.fail(error.rendered or str(error), pytrace=False)
     failures = list(_failures(report))
     if failures:
         pytest.fail("\n".join([f"{report.file}: {len(failures)} of {len(report.tests)} tests did not pass", *failures]), pytrace=False)

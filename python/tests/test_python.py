@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import time
 from pathlib import Path
 
@@ -189,3 +190,18 @@ def test_an_index_does_not_build_the_list() -> None:
     whole = min(seconds(lambda: tuple(method.instructions[:400])) for _ in range(3))
     one = min(seconds(lambda: (method.instructions[3999], method.values[4000])) for _ in range(3))
     assert one < whole / 20
+
+
+def test_html_has_pictures_and_tables_for_light_and_dark(linear: Path) -> None:
+    model = pte_emit.open(linear)
+    for pictured in (model.inspect(), model.size(dimensions=["segment", "kind", "tensor"]), model.memory()):
+        html = pictured._repr_html_()
+        assert "<svg" in html and "<rect" in html and "aten::addmm.out" in model.inspect()._repr_html_()
+    report = pte_emit.optimize(linear)[1]
+    for listed in (model.weights(), model.kernels(), model.manifest(), report, model.inspect().constants[0]):  # type: ignore[index]
+        html = listed._repr_html_()
+        assert "<table>" in html and "<pre>" not in html
+    for result in (model.inspect(), model.size(), model.memory(), model.weights()):
+        # Text has the colour of the page: only marks have one of their own.
+        assert not re.search(r'(?<!<span style="white-space:nowrap"><span style=")color:(?!#[0-9a-f]{6}">&#9632;)|background', result._repr_html_())
+        assert len(result._repr_html_()) < 100_000

@@ -82,6 +82,60 @@ def test_the_command_finds_this_python(runner: list[str], tmp_path: Path, monkey
     assert main() == 0
 
 
+def test_the_plugin_shows_the_message_about_invalid_yaml(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".yaml", bad=SEVEN.replace("outputs: [7]\n", "outputs: [x]\n"))
+    pytester.makepyfile("def test_missing(pte_emit_run): pte_emit_run('missing.yaml')")
+    pytester.makeini("[pytest]\npte_emit_files = *.yaml\n")
+    done = pytester.runpytest_subprocess()
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(["*unknown value `x`*", "*outputs: [[]x[]]*", "*cannot read *missing.yaml*"])
+    assert "Traceback" not in done.stdout.str() and "def _run(" not in done.stdout.str()
+
+
+# A package that answers as ExecuTorch's does, and is slow to import.
+EXECUTORCH = """
+import os, pathlib
+with open(os.environ["IMPORTED"], "a") as log:
+    log.write("imported ")
+
+class Verification:
+    InternalConsistency = Minimal = 0
+
+class Runtime:
+    get = classmethod(lambda cls: cls())
+    method_names = {"seven"}
+
+    def load_program(self, path, verification):
+        assert pathlib.Path(path).read_bytes()[4:8] == b"ET12"
+        return self
+
+    load_method = lambda self, name: self
+    verification = None
+
+    def execute(self, inputs):
+        if "crash" in os.environ:
+            os.abort()
+        return [7]
+"""
+
+
+def test_executorch_is_imported_once_for_all_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("executorch", "torch", "executorch-0.0.dist-info"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "executorch/runtime.py").write_text(EXECUTORCH)
+    (tmp_path / "torch/__init__.py").write_text("class Tensor: pass")
+    (tmp_path / "executorch-0.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: executorch\nVersion: 0.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("IMPORTED", str(tmp_path / "log"))
+    monkeypatch.delenv("PTE_EMIT_RUNNER", raising=False)
+    model = pte_emit.open(SEVEN.replace("[{outputs: [7]}]", "[{outputs: [7]}, {outputs: [8]}, {outputs: [7]}]").encode())
+    assert [test.result for test in pte_emit.run_tests(model)] == ["passed", "failed", "passed"]
+    assert (tmp_path / "log").read_text() == "imported "
+    monkeypatch.setenv("crash", "1")
+    tests = pte_emit.run_tests(model).tests
+    assert [test.error.kind for test in tests if test.error] == ["signal"] * 3
+
+
 def test_the_plugin(pytester: pytest.Pytester, runner: list[str]) -> None:
     pytester.makepyfile(
         f"""
