@@ -61,6 +61,9 @@ LISTS = {
     "WeightList": ("weights",),
 }
 
+# Attributes that are not called as their keys: `Delegate.payload` are bytes.
+ATTRIBUTES = {("PayloadSummary", "payload"): "name"}
+
 # Properties that only the command has.
 DROPPED = {"DiffDocument": {"budget"}, "MemoryDocument": {"limits"}}
 
@@ -196,8 +199,8 @@ def references(node: Any) -> list[str]:
     return []
 
 
-def attribute(key: str) -> str:
-    return f"{key}_" if keyword.iskeyword(key) else key
+def attribute(key: str, name: str) -> str:
+    return ATTRIBUTES.get((name, key), f"{key}_" if keyword.iskeyword(key) else key)
 
 
 def written(text: str, indent: str) -> str:
@@ -225,7 +228,7 @@ def result_class(name: str, definition: dict[str, Any], schema: Schema) -> str:
     fields, lines, made = [], [], {}
     for key, node in sorted(properties.items(), key=lambda item: item[0] not in required):
         text, how = schema.annotation({part: value for part, value in node.items() if part != "description"})
-        field = attribute(key)
+        field = attribute(key, name)
         if key not in required and "None" not in text:
             text += " | None"
         fields.append(field)
@@ -248,14 +251,14 @@ def result_class(name: str, definition: dict[str, Any], schema: Schema) -> str:
     out += lines
     if made:
         schema.made[class_name(name)] = made
-    renamed = {key: attribute(key) for key in properties if attribute(key) != key}
+    renamed = {key: attribute(key, name) for key in properties if attribute(key, name) != key}
     if renamed:
         out.append(f"    _renamed = {renamed!r}")
     if rest is not False:
         out.append('    _rest = "others"')
     if listed:
         out.append(f"    _listed = {listed!r}")
-    optional = [attribute(key) for key in properties if key not in required]
+    optional = [attribute(key, name) for key in properties if key not in required]
     if optional:
         out.append(f"    _optional = {tuple(optional)!r}")
     if len(listed) > 1:

@@ -134,12 +134,15 @@ def _make(made: Any, value: Any) -> Any:
     if isinstance(made, tuple):
         made = next(one for one in made if _has_keys(one, value))
     renamed = made._renamed
-    attributes = {renamed.get(key, key): item for key, item in value.items()}
+    # A key that is called as a renamed attribute is one of the rest.
+    attributes = {renamed.get(key, key): item for key, item in value.items() if key not in renamed.values()}
     for key, inner in made._made.items():
         if key in value:
             attributes[renamed.get(key, key)] = _make(inner, value[key])
     if made._rest is not None:
-        others = {key: attributes.pop(key) for key in list(attributes) if key not in made.__slots__}
+        known = {renamed.get(key, key) for key in value} & set(made.__slots__)
+        others = {key: item for key, item in value.items() if renamed.get(key, key) not in made.__slots__ or key in renamed.values()}
+        attributes = {key: item for key, item in attributes.items() if key in known}
         attributes[made._rest] = others
     return made(**attributes)
 

@@ -1419,12 +1419,12 @@ Listed = OperatorDescription | NodeDescription
 class PayloadSummary(Result):
     """A payload with its description, or with the name of one that is the same data: the result of `Payload::summary`."""
 
-    __slots__ = ('backend', 'calls', 'payload', 'format', 'problem', 'same_as', 'size', 'others')
+    __slots__ = ('backend', 'calls', 'name', 'format', 'problem', 'same_as', 'size', 'others')
     backend: str
     """Name of the backend."""
     calls: int
     """Number of instructions that call the delegate."""
-    payload: str
+    name: str
     """Name of the payload: `METHOD/DELEGATE`."""
     format: str | None
     """Name of the format, or `unknown`."""
@@ -1436,6 +1436,7 @@ class PayloadSummary(Result):
     """Size of the payload in bytes."""
     others: dict[str, Any]
     """The other keys."""
+    _renamed = {'payload': 'name'}
     _rest = "others"
     _optional = ('format', 'problem', 'same_as', 'size')
 

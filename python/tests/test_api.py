@@ -246,9 +246,9 @@ def test_weights_and_payloads_are_replaced_and_verified(linear: Path, tmp_path: 
         pte_emit.set_weights(model, tmp_path / "w.safetensors")
     graph = pte_emit.open(EXAMPLES / "xnnpack_linear.yaml")
     [payload] = graph.payloads()
-    assert pte_emit.replace_payload(graph, payload.payload, b"new")[0].delegates[0].payload == b"new"
+    assert pte_emit.replace_payload(graph, payload.name, b"new")[0].delegates[0].payload == b"new"
     with pytest.raises(TypeError, match="weights="):
-        pte_emit.replace_payload(graph, payload.payload)
+        pte_emit.replace_payload(graph, payload.name)
     with pytest.raises(pte_emit.Error, match="the source has no payloads"):
         model.payload("x")
 

@@ -52,7 +52,7 @@ def test_every_question_has_an_answer_for_every_example(path: Path) -> None:
     for question in (model.memory(), model.kernels(), model.inspect(data=True), findings):
         assert repr(question) and question.to_dict()
         assert question._repr_html_().startswith("<")
-    assert [payload.payload for payload in model.payloads()] == [
+    assert [payload.name for payload in model.payloads()] == [
         f"{method.name}/{delegate.name}" for method in model.memory().methods for delegate in method.delegates
     ]
     assert str(model.report()).lower().startswith("<!doctype html>")
