@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::buffer::Bytes;
-use crate::elements::Method;
 use crate::error::raised;
+use crate::method::Method;
 use crate::program::{Items, Owner, gone};
 
 /// An instruction of a method.

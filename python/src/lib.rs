@@ -10,6 +10,7 @@ mod edit;
 mod elements;
 mod error;
 mod instructions;
+mod method;
 mod model;
 mod options;
 mod program;
@@ -36,9 +37,11 @@ mod _pte_emit {
         strip,
     };
     #[pymodule_export]
-    use super::elements::{Method, Tensor, Value};
+    use super::elements::{Tensor, Value};
     #[pymodule_export]
     use super::instructions::{Delegate, Instruction};
+    #[pymodule_export]
+    use super::method::Method;
     #[pymodule_export]
     use super::model::{Model, open, restored};
     #[pymodule_export]

@@ -14,8 +14,8 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 
 use crate::assembly::{Assembly, save};
 use crate::builder::MethodBuilder;
-use crate::elements::Method;
 use crate::error::requested;
+use crate::method::Method;
 use crate::model::Model;
 use crate::options::options;
 use crate::run::attempt;
