@@ -15,7 +15,7 @@ use pte_emit::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyAny, PyDict, PyString};
+use pyo3::types::{IntoPyDict, PyAny, PyDict, PyString};
 
 use crate::buffer::Bytes;
 use crate::builder::plain;
@@ -180,7 +180,7 @@ pub fn strip(
 }
 
 /// Returns a program with other metadata: `entries` are values by key, the name of a constant method or a key of named
-/// data that begins with `metadata.`. `change_types` allows other types.
+/// data that begins with `metadata.`. Arrays of numpy are tensors. `change_types` allows other types.
 #[pyfunction]
 #[pyo3(signature = (model, entries, *, change_types=false))]
 pub fn set_metadata(
@@ -191,7 +191,14 @@ pub fn set_metadata(
 ) -> PyResult<Program> {
     let dumps = py.import("json")?.getattr("dumps")?;
     let text = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let (value, verbatim) = (plain(&value)?, value.is_instance_of::<PyString>());
+        let verbatim = value.is_instance_of::<PyString>();
+        let value = match value.hasattr("dtype")? && !value.getattr("shape")?.is_empty()? {
+            true => {
+                let dtype = py.import("pte_emit._arrays")?.call_method1("name_of", (value.getattr("dtype")?,))?;
+                [("tensor", dtype), ("data", plain(&value)?)].into_py_dict(py)?.into_any()
+            }
+            false => plain(&value)?,
+        };
         let text: String = if verbatim { value.extract()? } else { dumps.call1((value,))?.extract()? };
         let options = MetadataOptions::default().verbatim(verbatim).change_type(change_types);
         Ok((key.extract::<String>()?, text, options))

@@ -229,6 +229,10 @@ def test_parts_are_stripped_renamed_and_described(linear: Path) -> None:
     described = pte_emit.set_metadata(linear, {"get_eos_id": 2, "metadata.author": "me", "get_flag": numpy.bool_(True)}).model()
     assert described.metadata() == {"get_eos_id": 2, "metadata.author": "me", "get_flag": True}
     assert described.metadata("metadata.*") == {"metadata.author": "me"}
+    lists = pte_emit.set_metadata(linear, {"get_dims": [[1, 8], [5, 5]], "get_shape": numpy.array([[1, 8, 1]])})
+    assert lists.model().metadata("get_dims") == {"get_dims": [[1, 8], [5, 5]]}
+    tensor = lists["get_shape"].outputs[0].tensor
+    assert tensor is not None and (tensor.dtype, tensor.data.tolist()) == ("int64", [[1, 8, 1]])
     assert pte_emit.remove_metadata(described, ["get_*"]).model().metadata() == {"metadata.author": "me"}
 
 
