@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 if TYPE_CHECKING:
     from ._pte_emit import Method, Tensor
@@ -35,6 +35,10 @@ class Elements(MutableSequence[T]):
             raise IndexError(f"index {index}: the method has {count} {self._parts}")
         return int(index % count)
 
+    @overload  # type: ignore[override]
+    def __getitem__(self, at: SupportsIndex | str) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return tuple(self[index] for index in range(*at.indices(len(self))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from html import escape
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, get_args, overload
 
 T = TypeVar("T")
 
@@ -88,6 +88,10 @@ class Listing(Result, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return iter(self._items())
 
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
     def __getitem__(self, at: Any) -> Any:
         return self._items()[at]
 

@@ -2,6 +2,7 @@
 //! `pte_emit._live` makes sequences of.
 
 use std::cell::Cell;
+use std::sync::MutexGuard;
 
 use pte_emit::Blob;
 use pte_emit::command::renumber_values;
@@ -203,16 +204,33 @@ impl Method {
         Ok(value)
     }
 
-    fn copied(&self, item: &Bound<'_, PyAny>) -> PyResult<Call> {
-        match item.cast::<Instruction>() {
-            Ok(call) if self.is_of(&call.get().program, call.get().method) => call.get().content(),
-            Ok(_) => Err(PyValueError::new_err("the instruction is one of another method: use add_call")),
-            Err(_) => Err(PyTypeError::new_err(format!("expected an Instruction, found {}", item.get_type()))),
+    /// Returns the part of a list that an object describes.
+    fn new_part(&self, parts: Parts, item: &Bound<'_, PyAny>) -> PyResult<NewPart> {
+        Ok(match parts {
+            Parts::Inputs | Parts::Outputs => NewPart::Id(self.value_id(item)?),
+            Parts::Values => NewPart::Value(self.new_value(item)?),
+            Parts::Instructions => NewPart::Call(match item.cast::<Instruction>() {
+                Ok(call) if self.is_of(&call.get().program, call.get().method) => call.get().content()?,
+                Ok(_) => return Err(PyValueError::new_err("the instruction is one of another method: use add_call")),
+                Err(_) => {
+                    return Err(PyTypeError::new_err(format!("expected an Instruction, found {}", item.get_type())));
+                }
+            }),
+            Parts::Delegates => return Err(delegates_are_fixed()),
+        })
+    }
+
+    /// Locks the state if a list has more than `index` parts, and `free` more.
+    fn locked(&self, parts: Parts, index: usize, free: usize) -> PyResult<MutexGuard<'_, State>> {
+        let state = self.program.get().lock();
+        let count = parts.count(state.plan(self.index)?);
+        match index < count.saturating_add(free) {
+            true => Ok(state),
+            false => Err(PyIndexError::new_err(format!("index {index}: the method has {count}"))),
         }
     }
 
-    fn insert_call(&self, index: usize, call: Call) -> PyResult<(usize, usize)> {
-        let mut state = self.program.get().lock();
+    fn insert_call(&self, state: &mut State, index: usize, call: Call) -> PyResult<(usize, usize)> {
         let plan = state.plan_mut(self.index)?;
         let at = position(plan, index);
         let chains = plan.chains.get_or_insert_default();
@@ -227,6 +245,13 @@ impl Method {
         }
         Ok(at)
     }
+}
+
+/// A part that is added to a list.
+enum NewPart {
+    Id(ValueId),
+    Value(EValue),
+    Call(Call),
 }
 
 /// Returns a list of parts of a method as a sequence that changes it.
@@ -342,7 +367,10 @@ impl Method {
         }
         Ok(match parts {
             Parts::Inputs | Parts::Outputs => {
-                let index = id.and_then(|id| usize::try_from(id.0).ok()).ok_or_else(|| gone("value"))?;
+                // Not an IndexError, which ends a loop.
+                let index = id.and_then(|id| usize::try_from(id.0).ok()).ok_or_else(|| {
+                    PyValueError::new_err(format!("the file is malformed: {index} is a value of a negative index"))
+                })?;
                 self.value(py, index).into_pyobject(py)?.into_any().unbind()
             }
             Parts::Values => self.value(py, index).into_pyobject(py)?.into_any().unbind(),
@@ -369,55 +397,42 @@ impl Method {
 
     /// Inserts a part in a list.
     fn _insert(&self, parts: Parts, index: usize, item: &Bound<'_, PyAny>) -> PyResult<()> {
-        match parts {
-            Parts::Inputs | Parts::Outputs => {
-                let id = self.value_id(item)?;
-                let mut state = self.program.get().lock();
-                change_interface(&mut state, self.index, |plan| parts.ids_mut(plan).insert(index, id))
+        let new = self.new_part(parts, item)?;
+        let mut state = self.locked(parts, index, 1)?;
+        match new {
+            NewPart::Id(id) => {
+                change_interface(&mut state, self.index, |plan| parts.ids_mut(plan).insert(index, id))?;
             }
-            Parts::Values => {
-                let value = self.new_value(item)?;
-                let mut state = self.program.get().lock();
+            NewPart::Value(value) => {
+                let plan = state.plan_mut(self.index)?;
+                renumber_values(plan, |value| value.saturating_add((value >= index as i64).into()));
+                plan.values.get_or_insert_default().insert(index, value);
                 if let Some(names) = state.names_mut(self.index).filter(|names| index < names.len()) {
                     names.insert(index, None);
                 }
-                let plan = state.plan_mut(self.index)?;
-                renumber_values(plan, |value| value + i64::from(value >= index as i64));
-                plan.values.get_or_insert_default().insert(index, value);
-                Ok(())
             }
-            Parts::Instructions => self.insert_call(index, self.copied(item)?).map(drop),
-            Parts::Delegates => Err(delegates_are_fixed()),
+            NewPart::Call(call) => drop(self.insert_call(&mut state, index, call)?),
         }
+        Ok(())
     }
 
     /// Replaces a part of a list.
     fn _replace(&self, parts: Parts, index: usize, item: &Bound<'_, PyAny>) -> PyResult<()> {
-        match parts {
-            Parts::Inputs | Parts::Outputs => {
-                let id = self.value_id(item)?;
-                let mut state = self.program.get().lock();
-                change_interface(&mut state, self.index, |plan| parts.ids_mut(plan)[index] = id)
-            }
-            Parts::Values => {
-                let value = self.new_value(item)?;
-                let mut state = self.program.get().lock();
-                state.plan_mut(self.index)?.values.get_or_insert_default()[index] = value;
-                Ok(())
-            }
-            Parts::Instructions => {
-                let call = self.copied(item)?;
-                let mut state = self.program.get().lock();
+        let new = self.new_part(parts, item)?;
+        let mut state = self.locked(parts, index, 0)?;
+        match new {
+            NewPart::Id(id) => change_interface(&mut state, self.index, |plan| parts.ids_mut(plan)[index] = id)?,
+            NewPart::Value(value) => state.plan_mut(self.index)?.values.get_or_insert_default()[index] = value,
+            NewPart::Call(call) => {
                 *state.plan_mut(self.index)?.instructions_mut().nth(index).ok_or_else(|| gone("instruction"))? = call;
-                Ok(())
             }
-            Parts::Delegates => Err(delegates_are_fixed()),
         }
+        Ok(())
     }
 
     /// Removes a part of a list.
     fn _remove(&self, parts: Parts, index: usize) -> PyResult<()> {
-        let mut state = self.program.get().lock();
+        let mut state = self.locked(parts, index, 0)?;
         match parts {
             Parts::Inputs | Parts::Outputs => {
                 return change_interface(&mut state, self.index, |plan| {
@@ -487,10 +502,11 @@ impl Method {
         index: Option<usize>,
     ) -> PyResult<Instruction> {
         let args: Vec<ValueId> = args.iter().map(|item| self.value_id(item)).collect::<PyResult<_>>()?;
-        let count = self.read(|plan| plan.instructions().count())?;
-        let op_index = self.program.get().lock().operator(self.index, operator)?;
+        let mut state = self.locked(Parts::Instructions, index.unwrap_or(0), 1)?;
+        let index = index.unwrap_or(Parts::Instructions.count(state.plan(self.index)?));
+        let op_index = state.operator(self.index, operator)?;
         let call = Call::KernelCall { op_index, args: Some(args.into_iter().collect()) };
-        let at = self.insert_call(index.unwrap_or(count).min(count), call)?;
+        let at = self.insert_call(&mut state, index, call)?;
         Ok(Instruction { program: self.program.clone_ref(py), method: self.index, at })
     }
 

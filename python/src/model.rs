@@ -596,12 +596,14 @@ impl Model {
         PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Returns the bytes of a payload: `"METHOD/DELEGATE"`, as `payloads` names it.
+    /// Returns the bytes of a payload: `"METHOD/DELEGATE"`, as `payloads` names it, or with the index of the delegate.
     fn payload<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyBytes>> {
         let model = self.0.clone();
         let bytes = attempt(py, move |_| {
             let payloads = model.payloads()?;
-            let found = payloads.iter().find(|payload| payload.path == name);
+            let found = payloads
+                .iter()
+                .find(|payload| payload.path == name || format!("{}/{}", payload.method, payload.index) == name);
             let found = found.ok_or_else(|| {
                 let names = pte_emit::command::text::first_names(payloads.iter().map(|payload| &*payload.path));
                 let known = if payloads.is_empty() { "no payloads" } else { &names };

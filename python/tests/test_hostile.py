@@ -34,6 +34,11 @@ QUESTIONS: list[Callable[[pte_emit.Model], object]] = [
     lambda model: model.annotate(),
     lambda model: model.report(),
     lambda model: everything(model.program()),
+    lambda model: changed(model.program()),
+    lambda model: [model.size()._repr_html_(), model.inspect()._repr_html_(), model.weights()._repr_html_()],
+    lambda model: [model.manifest().to_dict(), model.metadata()],
+    lambda model: pte_emit.strip(model),
+    lambda model: pte_emit.explain("0x14", model=model),
     lambda model: model.program().to_bytes(max_size=1 << 24),
     lambda model: pte_emit.optimize(model),
     lambda model: pte_emit.extract(model, ["*"]),
@@ -53,6 +58,18 @@ def everything(program: pte_emit.Program) -> None:
                     except EXPECTED:
                         pass
             repr(part)
+
+
+def changed(program: pte_emit.Program) -> None:
+    """Adds and removes parts of a program."""
+    for method in program.methods:
+        for parts in (method.values, method.instructions, method.inputs, method.outputs):
+            for change in (lambda: parts.insert(0, parts[0]), lambda: parts.__delitem__(0), lambda: parts.append(parts[0])):
+                try:
+                    change()
+                except (*EXPECTED, IndexError):
+                    pass
+    program.to_bytes(max_size=1 << 24)
 
 
 def samples() -> dict[str, bytes]:
@@ -147,6 +164,34 @@ def test_wrong_types_are_exceptions(linear: Path) -> None:
         lambda value: builder.call_into("aten::relu.out", value, value),
         lambda value: builder.call_delegate("B", value, value),
         lambda value: program[value],
+        lambda value: program["forward"][value],
+        lambda value: value in program or value in program["forward"],
+        lambda value: program["forward"].values.insert(0, value),
+        lambda value: program["forward"].outputs.append(value),
+        lambda value: program["forward"].instructions.append(value),
+        lambda value: program["forward"].add_tensor("float32", value, name=value),
+        lambda value: program["forward"].add_call("aten::relu.out", value, index=value),
+        lambda value: program["forward"]._remove("inputs", value),
+        lambda value: program["forward"]._insert("outputs", value, 0),
+        lambda value: program["forward"]._replace("instructions", value, program["forward"][0]),
+        lambda value: pte_emit.explain(value, model=value),
+        lambda value: pte_emit.ops(value),
+        lambda value: pte_emit.kernels(model, form=value),
+        lambda value: pte_emit.generate(value, operators=value),
+        lambda value: pte_emit.reduce(model, value),
+        lambda value: pte_emit.rename(model, value),
+        lambda value: pte_emit.strip(model, only=value),
+        lambda value: pte_emit.set_metadata(model, value),
+        lambda value: pte_emit.set_metadata(model, {"get_x": value}),
+        lambda value: pte_emit.set_weights(model, value),
+        lambda value: pte_emit.replace_payload(model, value, value),
+        lambda value: pte_emit.verify(model, value),
+        lambda value: model.profile(value),
+        lambda value: model.firmware(value),
+        lambda value: model.check(target=value),
+        lambda value: model.check(operators=value),
+        lambda value: model.annotate(range=value),
+        lambda value: model.metadata(value),
         lambda value: setattr(program["forward"].instructions[0], "args", value),
         lambda value: setattr(program["forward"].values[0], "value", value),
         lambda value: pte_emit.load_ptd(value),

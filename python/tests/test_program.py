@@ -72,7 +72,7 @@ def test_constants_instructions_and_numbers_can_be_changed(linear: Path) -> None
     assert changed.check().errors == 0
     after = changed.program()["run"]
     assert after.instructions[2].operator == "aten::abs.out"
-    assert numpy.array_equal(after.values[weight.index].tensor.data, weight.data)
+    assert numpy.array_equal(after.values[weight.index].tensor.data, weight.data)  # type: ignore[union-attr]
     assert any(value.value == 3 for value in after.values)
     assert pte_emit.open(linear).program()["forward"].instructions[2].operator == "aten::relu.out"
 
@@ -103,7 +103,7 @@ def test_attributes_of_a_program_are_no_lists_that_lose_changes(linear: Path) ->
             found = None if name.startswith("_") else getattr(item, name)
             assert not isinstance(found, (list, dict)), f"{type(item).__name__}.{name}"
     with pytest.raises(AttributeError):
-        relu.args.append(1)
+        relu.args.append(1)  # type: ignore[attr-defined]
     with pytest.raises(AttributeError):
         method.constants.pop("weight")  # type: ignore[attr-defined]
     relu.args = [*relu.args[:1], relu.args[1]]
@@ -144,7 +144,7 @@ def test_wrong_changes_are_exceptions_and_change_nothing(linear: Path) -> None:
     with pytest.raises(TypeError, match="big-endian"):
         weight.data = weight.data.astype(">f4")
     with pytest.raises(ValueError, match="no data"):
-        forward.inputs[0].tensor.data = numpy.ones((1, 4), numpy.float32)
+        forward.inputs[0].tensor.data = numpy.ones((1, 4), numpy.float32)  # type: ignore[union-attr]
     with pytest.raises(ValueError, match="no value has the index 99"):
         relu.args = [99]
     with pytest.raises(ValueError):
