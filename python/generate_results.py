@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -205,6 +206,7 @@ def attribute(key: str, name: str) -> str:
 
 def written(text: str, indent: str) -> str:
     """A description as a docstring."""
+    text = re.sub(r"`--([a-z-]+)`", lambda option: f"`{option[1].replace('-', '_')}=`", text)
     text = text.replace("crate::", "").replace("\\", "\\\\")
     lines = textwrap.wrap(text, 140 - len(indent)) or [""]
     return "\n".join(f"{indent}{line}" if number else line for number, line in enumerate(lines))

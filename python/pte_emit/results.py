@@ -134,7 +134,7 @@ class FileFindings(Listing[Finding]):
     document: int | None
     """Number of the document in its file, from 1, if the file has several."""
     runtime: str | None
-    """Release of ExecuTorch that the file was compared with (`--runtime`)."""
+    """Release of ExecuTorch that the file was compared with (`runtime=`)."""
     _listed = ('findings',)
     _optional = ('diagnosis', 'document', 'runtime')
 
@@ -159,7 +159,7 @@ class Findings(Listing[Finding]):
 
 
 DiffArea = Literal["meaning", "layout", "data"]
-"""Area of a `Difference`. Its name is also the value of `--only`."""
+"""Area of a `Difference`. Its name is also the value of `only=`."""
 
 
 class DataStatistics(Result):
@@ -650,7 +650,7 @@ class Circumstances(Result):
 
 
 class Explanation(Result):
-    """Item of the result: a subject, and what it is about in the program of `--model`."""
+    """Item of the result: a subject, and what it is about in the program of `model=`."""
 
     __slots__ = ('causes', 'error', 'meaning', 'name', 'other_causes', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code', 'others')
     causes: list[str] | None
@@ -664,7 +664,7 @@ class Explanation(Result):
     other_causes: list[str] | None
     """Causes that only a build, a backend or a device can produce, which are not tested."""
     programs: list[Circumstances] | None
-    """What it is about in the programs of `--model`."""
+    """What it is about in the programs of `model=`."""
     remedy: str | None
     """Remedy."""
     rules: list[str] | None

@@ -310,7 +310,7 @@ pub fn replace_payload(
 /// Returns the sources with the files of a model as arrays, by file name: `name.c` and `name.h`, or a header alone for
 /// the style of ExecuTorch's runners.
 ///
-/// `style` is one of `pte-emit embed --style`; `section` and `symbol` are those of the array; `facts` adds what the
+/// `style` has the names and types of an application: an unknown one is an error with all; `section` and `symbol` are those of the array; `facts` adds what the
 /// program needs.
 #[pyfunction]
 #[pyo3(signature = (model, name, *, style="c", section=None, symbol=None, facts=false))]

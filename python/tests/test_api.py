@@ -182,6 +182,13 @@ def test_messages_name_arguments_in_place_of_options() -> None:
                 assert name in known or option == "etdump", f"{path}: {line}"
 
 
+def test_docstrings_name_arguments() -> None:
+    functions = [function for functions in COMMANDS.values() if not isinstance(functions, str) for function in functions]
+    for text in [*(function.__doc__ or "" for function in functions), Path(pte_emit.results.__file__).read_text()]:
+        # The runner has --etdump.
+        assert not re.search(r"(?<!`)`--(?!etdump)", text), text
+
+
 def test_a_message_names_arguments(tmp_path: Path) -> None:
     [program, data] = pte_emit.open(EXAMPLES / "linear.yaml").assemble(external_data=True).write(tmp_path / "linear.pte")
     with pytest.raises(pte_emit.Error) as failed:

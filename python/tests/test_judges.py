@@ -56,6 +56,29 @@ def test_programs_that_the_module_writes_are_read(path: Path) -> None:
     assert [plan.name for plan in deserialized(pte_emit.open(path).program().to_bytes()).execution_plan] == names
 
 
+def test_parts_that_are_added_and_removed_are_executed(linear: Path, tmp_path: Path) -> None:
+    x = torch.tensor([[1.0, -2.0, 3.0, -4.0]])
+    yaml = pte_emit.open(linear)
+    for model in (yaml, pte_emit.open(yaml.assemble().program or b"")):
+        [path] = model.assemble().write(tmp_path / "before.pte")
+        [before] = executed(Path(path), "forward", [x])
+        program = model.program()
+        method = program["forward"]
+        negative = method.add_tensor("float32", [1, 3])
+        method.add_call("aten::neg.out", [method.outputs[0], negative, negative])
+        method.outputs.append(negative)
+        method.values.insert(0, 7)
+        [path] = program.write(tmp_path / "added.pte")
+        first, second = executed(Path(path), "forward", [x])
+        assert numpy.array_equal(first, before) and numpy.array_equal(second, -before)
+        del method.outputs[0], method.instructions[-1], method.values[0]
+        method.outputs[0] = method.values[method["aten::relu.out"].args[0]]
+        del method.instructions[2]
+        [path] = program.write(tmp_path / "removed.pte")
+        [product] = executed(Path(path), "forward", [x])
+        assert numpy.array_equal(numpy.maximum(product, 0), before)
+
+
 def test_a_changed_program_computes_something_else(linear: Path, tmp_path: Path) -> None:
     program = pte_emit.open(linear).program()
     forward = program["forward"]
