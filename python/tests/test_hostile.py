@@ -62,11 +62,16 @@ def everything(program: pte_emit.Program) -> None:
 
 def changed(program: pte_emit.Program) -> None:
     """Adds and removes parts of a program."""
+    changes: list[Callable[[Any], object]] = [
+        lambda parts: parts.insert(0, parts[0]),
+        lambda parts: parts.pop(0),
+        lambda parts: parts.append(parts[0]),
+    ]
     for method in program.methods:
         for parts in (method.values, method.instructions, method.inputs, method.outputs):
-            for change in (lambda: parts.insert(0, parts[0]), lambda: parts.__delitem__(0), lambda: parts.append(parts[0])):
+            for change in changes:
                 try:
-                    change()
+                    change(parts)
                 except (*EXPECTED, IndexError):
                     pass
     program.to_bytes(max_size=1 << 24)
