@@ -39,6 +39,7 @@ from ._pte_emit import (
     explain,
     extract,
     generate,
+    generate_corpus,
     json_schema,
     kernels,
     merge,
@@ -57,7 +58,7 @@ from ._pte_emit import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import results
-    from ._runs import compare_runs, run_tests, verify
+    from ._runs import compare_runs, run_tests, verify, with_outputs
     from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
     from ._typed import Report
 
@@ -87,6 +88,7 @@ __all__ = [
     "explain",
     "extract",
     "generate",
+    "generate_corpus",
     "json_schema",
     "kernels",
     "load_ptd",
@@ -107,6 +109,7 @@ __all__ = [
     "set_weights",
     "strip",
     "verify",
+    "with_outputs",
 ]
 
 # Modules that are imported when one of their names is first used: `import pte_emit` stays fast.
@@ -120,6 +123,7 @@ _LAZY = {
     "save_ptd": "_tensors",
     "save_safetensors": "_tensors",
     "verify": "_runs",
+    "with_outputs": "_runs",
 }
 
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import _pte_emit
@@ -69,6 +70,28 @@ def run_tests(
     model = source if isinstance(source, Model) else _pte_emit.open(source)
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
         return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
+
+
+def with_outputs(
+    source: Model | _Path,
+    *,
+    runner: str | Sequence[str] | None = None,
+    timeout: float = 60.0,
+    with_files: _Path | Sequence[_Path] = (),
+) -> tuple[str, dict[Path, bytes]]:
+    """Runs the tests of YAML as ``run_tests``, and returns the YAML with the outputs that were found as the expected ones, where they differ or are
+    missing, and the contents of files with large outputs by path, relative to the folder of the YAML. Nothing is written.
+
+    >>> import pte_emit
+    >>> model = pte_emit.open(b"methods: {seven: {outputs: [7], tests: [{outputs: [8]}]}}")
+    >>> answers = "echo program ok; while read c r; do case $c in outputs) echo outputs 1; echo output 0 int 7;; *) echo $c ok; esac; done"
+    >>> pte_emit.with_outputs(model, runner=["sh", "-c", answers])
+    ('methods: {seven: {outputs: [7], tests: [{outputs: [7]}]}}', {})
+    """
+    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    outputs = Path(model.name).stem + ".outputs"
+    with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
+        return model.with_outputs(words, folder, outputs, timeout=timeout, with_files=with_files)
 
 
 def compare_runs(

@@ -73,7 +73,7 @@ def _failures(report: TestReport) -> Iterable[str]:
         elif difference:
             yield name + _described(difference)
         elif test.result != "passed":
-            yield name + "there are no expected outputs; `pte-emit test --bless` writes those that were found"
+            yield name + "there are no expected outputs; `pte_emit.with_outputs` returns the YAML with those that are found"
 
 
 def _described(difference: OutputDifference) -> str:

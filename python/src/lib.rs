@@ -49,7 +49,7 @@ mod _pte_emit {
     #[pymodule_export]
     use super::tensors::{data_entries, dtypes, write_data};
     #[pymodule_export]
-    use super::tools::{explain, generate, json_schema, kernels, ops, reduce};
+    use super::tools::{explain, generate, generate_corpus, json_schema, kernels, ops, reduce};
 
     /// Runs the command `pte-emit` with the arguments of a process; returns its exit status.
     #[pyfunction]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use pte_emit::cli::check;
 use pte_emit::cli::exit::Failure;
 use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
-use pte_emit::run::TestOptions;
+use pte_emit::run::{TestOptions, TestReport};
 use pte_emit::{
-    Format, LargeData, PayloadForm, PrintOptions, Reproduction,
+    ExtractedFile, Format, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
     deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
     diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
@@ -230,6 +230,27 @@ pub fn parsed<T, E: std::fmt::Display>(
 pub fn with(model: &pte_emit::Model, files: &[PathBuf]) -> pte_emit::Model {
     let all: Vec<PathBuf> = model.data_files().iter().cloned().chain(files.iter().cloned()).collect();
     model.clone().with_data_files(all)
+}
+
+fn test_options(runner: Vec<OsString>, select: OneOrMore<String>, timeout: f64) -> PyResult<TestOptions> {
+    let mut options = TestOptions::new(options::runner(runner)?);
+    (options.limits.time, options.tests) = (seconds(timeout)?, select.0);
+    Ok(options)
+}
+
+/// Runs the tests of a model, and returns what `result` makes of their report.
+fn tested<T: Send + 'static>(
+    py: Python<'_>,
+    model: pte_emit::Model,
+    folder: PathBuf,
+    mut options: TestOptions,
+    result: impl FnOnce(&pte_emit::Model, TestReport) -> Result<T, pte_emit::Error> + Send + 'static,
+) -> PyResult<T> {
+    attempt(py, move |abandoned| {
+        options.limits.stop = abandoned.flag();
+        let report = model.run_tests(&folder, &options)?;
+        result(&model, report)
+    })
 }
 
 /// The answer for one of the files of a source.
@@ -574,15 +595,31 @@ impl Model {
         timeout: f64,
         with_files: OneOrMore<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut options = TestOptions::new(options::runner(runner)?);
-        options.limits.time = seconds(timeout)?;
-        options.tests = select.0;
-        let model = with(&self.0, &with_files.0);
-        let report = attempt(py, move |abandoned| {
-            options.limits.stop = abandoned.flag();
-            model.run_tests(&folder, &options)
+        let options = test_options(runner, select, timeout)?;
+        let report = tested(py, with(&self.0, &with_files.0), folder, options, |_, report| Ok(json(&report)))?;
+        typed(py, "TestReport", &report)
+    }
+
+    /// Runs the tests of YAML as `run_tests`, and returns the YAML with the outputs that were found as the expected
+    /// ones, and the contents of files with large outputs in `outputs`, by path. `pte_emit.with_outputs` has defaults.
+    #[pyo3(signature = (runner, folder, outputs, *, timeout=60.0, with_files=OneOrMore::default()))]
+    fn with_outputs<'py>(
+        &self,
+        py: Python<'py>,
+        runner: Vec<OsString>,
+        folder: PathBuf,
+        outputs: PathBuf,
+        timeout: f64,
+        with_files: OneOrMore<PathBuf>,
+    ) -> PyResult<(String, BTreeMap<PathBuf, Bound<'py, PyBytes>>)> {
+        let options = test_options(runner, OneOrMore::default(), timeout)?;
+        let (text, files) = tested(py, with(&self.0, &with_files.0), folder, options, move |model, report| {
+            let blessed = model.with_outputs(&report, &outputs)?;
+            let read = |file: ExtractedFile| Ok((file.path, file.data.to_vec()?));
+            let files = blessed.files.into_iter().map(read).collect::<std::io::Result<Vec<_>>>();
+            Ok((blessed.text, files.map_err(|error| pte_emit::Error::io(model.name(), "", &error))?))
         })?;
-        typed(py, "TestReport", &json(&report))
+        Ok((text, files.into_iter().map(|(path, bytes)| (path, PyBytes::new(py, &bytes))).collect()))
     }
 
     /// Lists the payloads of delegates, with a description of each.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pte_emit::cli::{explain as explanations, ops as listed};
+use pte_emit::cli::{corpus, explain as explanations, ops as listed};
 use pte_emit::generate::{
     Candidate, FileContent, FileTests, ProgramGenerator, Reduced, Stopped, TestRuns, reduce_file,
 };
@@ -94,6 +94,14 @@ pub fn generate(
     }
     let programs = run(py, move |_| (0..count).map(|number| generator.program(number)).collect::<Vec<_>>())?;
     Ok(programs.into_iter().map(|program| Program::new(Program::state(Resolved::from(program)))).collect())
+}
+
+/// Writes files with one defect each, for fuzzers and tests of loaders: `pte/`, `ptd/` and `bpte/` in a folder, and
+/// `manifest.json`. `force` replaces other files.
+#[pyfunction]
+#[pyo3(signature = (folder, *, force=false))]
+pub fn generate_corpus(py: Python<'_>, folder: PathBuf, force: bool) -> PyResult<()> {
+    run(py, move |_| corpus::run(&folder, force).map(drop))?.map_err(|failure| failed(py, failure))
 }
 
 /// Returns the JSON Schema of the YAML.

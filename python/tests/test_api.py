@@ -40,7 +40,7 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "report": [pte_emit.Model.report],
     "optimize": [pte_emit.optimize],
     "ops": [pte_emit.ops],
-    "generate": [pte_emit.generate],
+    "generate": [pte_emit.generate, pte_emit.generate_corpus],
     "reduce": [pte_emit.reduce],
     "embed": [pte_emit.embed],
     "merge": [pte_emit.merge],
@@ -52,7 +52,7 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "metadata-remove": [pte_emit.remove_metadata],
     "bound": [pte_emit.bound],
     "firmware": [pte_emit.Model.firmware],
-    "test": [pte_emit.run_tests],
+    "test": [pte_emit.run_tests, pte_emit.with_outputs],
     "schema": [pte_emit.json_schema],
     "completions": "of a shell",
     "man": "of a terminal",
@@ -109,7 +109,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("extract", "method"): "=methods",
     ("firmware", "for"): "=platform",
     ("firmware", "method"): "=methods",
-    ("generate", "corpus"): "files for fuzzers, which no function of the library writes",
+    ("generate", "corpus"): "=folder",
     ("generate", "to"): "programs are objects",
     ("inspect", "all-data"): "=data",
     ("kernels", "union"): "kernels() always joins",
@@ -127,7 +127,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("report", "method"): "=methods",
     ("report", "to"): "=format",
     ("weights-set", "from"): "=weights",
-    ("test", "bless"): "writes into the YAML",
+    ("test", "bless"): "with_outputs() returns the YAML",
 }
 
 
@@ -283,7 +283,9 @@ def test_errors_operators_and_times_are_explained(linear: Path) -> None:
     assert "$schema" in pte_emit.json_schema()
 
 
-def test_programs_are_generated_and_reduced() -> None:
+def test_programs_are_generated_and_reduced(tmp_path: Path) -> None:
+    pte_emit.generate_corpus(tmp_path / "corpus")
+    assert (tmp_path / "corpus/manifest.json").exists()
     first, second = pte_emit.generate(7, count=2, instructions=5)
     assert first.to_bytes() == pte_emit.generate(7, instructions=5)[0].to_bytes() != second.to_bytes()
     assert first.model().check().errors == 0

@@ -106,7 +106,8 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         return Err(Failure::usage("standard input can be read only once"));
     }
     let runtimes = Runtimes::parse(arguments.runtime.as_deref())?;
-    let target = arguments.target.as_deref().map(|path| open_target(path, arguments.sources.confined_to())).transpose()?;
+    let target =
+        arguments.target.as_deref().map(|path| open_target(path, arguments.sources.confined_to())).transpose()?;
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     if let Some(target) = &target {
         messages.report(target.warnings());

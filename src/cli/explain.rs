@@ -136,11 +136,7 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
 ///
 /// # Errors
 /// A text without anything known; a model that cannot be read.
-pub fn explanations(
-    texts: &[String],
-    models: &[Model],
-    options: &ExplainOptions,
-) -> Result<Vec<Explanation>, Failure> {
+pub fn explanations(texts: &[String], models: &[Model], options: &ExplainOptions) -> Result<Vec<Explanation>, Failure> {
     let found = match texts {
         [] => RuntimeError::all().iter().map(Recognized::Error).collect(),
         _ => found(texts)?,

@@ -12,7 +12,7 @@ pub mod atomic;
 mod bound;
 pub mod check;
 mod completions;
-mod corpus;
+pub mod corpus;
 mod delegates;
 mod depfile;
 pub mod destination;

@@ -24,8 +24,8 @@ use pte_model::diagnostics::Severity;
 use pte_model::error::Error;
 use pte_model::format::foreign::Diagnosis;
 use pte_model::format::{Format, container};
-use pte_model::program::{ExecutionPlan, Program};
 use pte_model::program::element::Part;
+use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
 use pte_releases::Release;
 
@@ -582,8 +582,9 @@ impl Model {
         }
         let assembly = self.assembly()?;
         let name = |method, value| assembly.value_name(method, value).map(str::to_owned);
-        let names =
-            |(method, plan): (usize, &ExecutionPlan)| (0..plan.values().len()).map(|value| name(method, value)).collect();
+        let names = |(method, plan): (usize, &ExecutionPlan)| {
+            (0..plan.values().len()).map(|value| name(method, value)).collect()
+        };
         Ok(program.plans().iter().enumerate().map(names).collect())
     }
 
