@@ -221,7 +221,7 @@ def _differences(found: Any) -> str:
 
 
 def _findings(found: Any) -> str:
-    head = f"<p>{found.errors} errors, {found.warnings} warnings, {found.notes} notes</p>"
+    head = f"<p>{_totals(found)}</p>"
     entries = [entry for file in found.files for entry in file.findings]
     rows: list[list[object]] = [[entry.level, entry.rule, entry.path or "", entry.message] for entry in entries[:_ROWS]]
     return head + (_table(["level", "rule", "path", "message"], rows) if rows else "") + _more(len(entries))
@@ -233,7 +233,12 @@ def _findings_text(found: Any) -> str:
         return ": ".join(filter(None, [file.file, f"{entry.severity or entry.level}{rule}", entry.path, entry.message]))
 
     lines = [line(file, entry) for file in found.files for entry in file.findings]
-    return "\n".join([*lines, f"{found.errors} errors, {found.warnings} warnings, {found.notes} notes"])
+    return "\n".join([*lines, _totals(found)])
+
+
+def _totals(found: Any) -> str:
+    counts = [(found.errors, "error"), (found.warnings, "warning"), (found.notes, "note")]
+    return ", ".join(f"{count} {noun if count == 1 else noun + 's'}" for count, noun in counts)
 
 
 def _named(name: str, value: Any) -> str:

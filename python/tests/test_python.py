@@ -37,7 +37,7 @@ def test_results_are_sequences_and_have_texts() -> None:
     assert len(found) == len(found.findings) > 0 and list(found) == found.findings and first in found
     assert first.rule in found and "X-999" not in found and not pte_emit.open(EXAMPLES / "add.yaml").check()
     lines = str(found).splitlines()
-    assert lines[-1] == f"{found.errors} errors, {found.warnings} warnings, {found.notes} notes"
+    assert (lines[-1], found.errors) == ("1 error, 0 warnings, 0 notes", 1)
     assert first.message in lines[0] and f"[{first.rule}]" in lines[0]
     assert "FileFindings(" not in repr(found) and "[1 FileFindings]" in repr(found)
     assert [weight.name for weight in pte_emit.open(EXAMPLES / "linear.yaml").weights()] == ["weight", "bias"]
