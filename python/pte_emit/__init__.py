@@ -58,7 +58,7 @@ from ._pte_emit import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import results
-    from ._runs import compare_runs, run_tests, verify, with_outputs
+    from ._runs import RunOutputs, compare_runs, run, run_tests, verify, with_outputs
     from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
     from ._typed import Report
 
@@ -78,6 +78,7 @@ __all__ = [
     "Model",
     "Program",
     "Report",
+    "RunOutputs",
     "Tensor",
     "Value",
     "__version__",
@@ -102,6 +103,7 @@ __all__ = [
     "rename",
     "replace_payload",
     "results",
+    "run",
     "run_tests",
     "save_ptd",
     "save_safetensors",
@@ -115,10 +117,12 @@ __all__ = [
 # Modules that are imported when one of their names is first used: `import pte_emit` stays fast.
 _LAZY = {
     "Report": "_typed",
+    "RunOutputs": "_runs",
     "compare_runs": "_runs",
     "load_ptd": "_tensors",
     "load_safetensors": "_tensors",
     "results": "results",
+    "run": "_runs",
     "run_tests": "_runs",
     "save_ptd": "_tensors",
     "save_safetensors": "_tensors",

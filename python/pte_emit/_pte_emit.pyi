@@ -52,6 +52,7 @@ __all__ = [
     "Tensor",
     "Value",
     "Model",
+    "installed_runner",
     "open",
     "restored",
     "Program",
@@ -76,6 +77,7 @@ def open(
     confine: _Path | None = None,
     with_files: _Some[_Path] = ...,
 ) -> Model: ...
+def installed_runner(release: str | None = None) -> Path | None: ...
 def restored(bytes: bytes, name: str, folder: _Path, is_text: bool, with_files: Sequence[_Path]) -> Model: ...
 def assemble(
     yaml: str,
@@ -259,6 +261,19 @@ class Model:
         rtol: float | None = None,
         timeout: float = 60.0,
     ) -> results.NumericComparison: ...
+    def run(
+        self,
+        runner: Sequence[str],
+        folder: _Path,
+        *,
+        inputs: Mapping[str, str] = ...,
+        method: str | None = None,
+        random: int | None = None,
+        repeat: int = 1,
+        etdump: _Path | None = None,
+        timeout: float = 60.0,
+        with_files: _Some[_Path] = ...,
+    ) -> tuple[str, dict[str, Any], list[float]]: ...
     def run_tests(
         self,
         runner: Sequence[str],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _pte_emit
 from ._pte_emit import Model
@@ -21,17 +22,25 @@ if TYPE_CHECKING:
 _Path = str | os.PathLike[str]
 
 
+def _installed(release: str | None) -> list[str] | None:
+    path = _pte_emit.installed_runner(release)
+    return None if path is None else [str(path)]
+
+
 def _words(runner: str | Sequence[str] | None) -> list[str]:
     """Returns the command of a runner."""
     if runner is None:
-        runner = os.environ.get("PTE_EMIT_RUNNER") or [sys.executable, "-m", "pte_emit.runner"]
+        runner = os.environ.get("PTE_EMIT_RUNNER") or _installed(None) or [sys.executable, "-m", "pte_emit.runner"]
+    elif isinstance(runner, str):
+        runner = _installed(runner) or runner
     return shlex.split(runner) if isinstance(runner, str) else list(runner)
 
 
 @contextlib.contextmanager
 def _command(runner: str | Sequence[str] | None) -> Iterator[list[str]]:
     """Returns the command of a runner of several processes. That of the package imports ExecuTorch once, where a process can fork."""
-    if runner is None and not os.environ.get("PTE_EMIT_RUNNER") and hasattr(os, "fork"):
+    is_own = runner is None and not os.environ.get("PTE_EMIT_RUNNER") and not _installed(None)
+    if is_own and hasattr(os, "fork"):
         from . import _server
 
         with _server.started() as words:
@@ -51,8 +60,8 @@ def run_tests(
     """Runs the tests of YAML or of a ``.bpte``, each in a process of its own, and compares the outputs with the expected ones.
 
     ``source`` is a path or a model. ``runner`` is the command of a runner, as a string for a shell or as words; by default that of the environment
-    variable ``PTE_EMIT_RUNNER``, or else ExecuTorch's Python package, which ``pip install 'pte-emit[runtime]'`` installs. ``select`` are names of
-    tests (``"forward/0"``) or of methods, or patterns with ``*``; ``timeout`` is in seconds for each test; ``with_files`` are ``.ptd`` files with
+    variable ``PTE_EMIT_RUNNER``, that of ``pte-emit runner install``, or else ExecuTorch's Python package, which
+    ``pip install 'pte-emit[runtime]'`` installs. ``select`` are names of tests (``"forward/0"``) or of methods, or patterns with ``*``; ``timeout`` is in seconds for each test; ``with_files`` are ``.ptd`` files with
     data that the program refers to.
 
     A test that cannot be run has an ``error``; one whose outputs differ has a ``comparison`` with the first element that does.
@@ -70,6 +79,68 @@ def run_tests(
     model = source if isinstance(source, Model) else _pte_emit.open(source)
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
         return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
+
+
+class RunOutputs(NamedTuple):
+    """What a method computed: its name, its outputs by name, and the seconds of each execution."""
+
+    method: str
+    outputs: dict[str, Any]
+    times: list[float]
+
+
+def run(
+    source: Model | _Path,
+    inputs: Mapping[str | int, Any] | None = None,
+    *,
+    method: str | None = None,
+    runner: str | Sequence[str] | None = None,
+    random: int | None = None,
+    repeat: int = 1,
+    save_etdump: _Path | None = None,
+    timeout: float = 60.0,
+    with_files: _Path | Sequence[_Path] = (),
+) -> RunOutputs:
+    """Executes a method in a runner, by default ``forward`` or the only one that computes.
+
+    ``inputs`` are arrays, numbers for all elements, lists, or words such as ``"random"``, by name or number. Others are ones, or random numbers of
+    the seed ``random``. The loaded method is executed ``repeat`` times, and keeps its state. ``save_etdump`` is a file for the times that the runtime
+    records. ``runner`` is as in ``run_tests``. Tensors are arrays of numpy.
+
+    >>> import pte_emit
+    >>> model = pte_emit.open(b"methods: {forward: {outputs: [7]}}")
+    >>> answers = "echo program ok; while read c r; do case $c in outputs) echo outputs 1; echo output 0 int 7;; *) echo $c ok; esac; done"
+    >>> list(pte_emit.run(model, method="forward", runner=["sh", "-c", answers]).outputs.values())
+    [7]
+    """
+    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
+        words = {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate((inputs or {}).items())}
+        return RunOutputs(
+            *model.run(
+                _words(runner),
+                folder,
+                inputs=words,
+                method=method,
+                random=random,
+                repeat=repeat,
+                etdump=save_etdump,
+                timeout=timeout,
+                with_files=with_files,
+            )
+        )
+
+
+def _input(value: Any, path: Path) -> str:
+    """Returns an input as text; an array is written to a file."""
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "dtype") and value.shape:
+        import numpy
+
+        numpy.save(path, value)
+        return f"@{path}"
+    return json.dumps(value.tolist() if hasattr(value, "tolist") else value)
 
 
 def with_outputs(
@@ -135,8 +206,6 @@ def verify(source: Model | _Path, manifest: Manifest | _Path, *, with_files: _Pa
     >>> pte_emit.verify(model, model.manifest()).differences
     []
     """
-    import json
-
     model = source if isinstance(source, Model) else _pte_emit.open(source)
     if isinstance(manifest, (str, os.PathLike)):
         with open(manifest, encoding="utf-8") as file:

@@ -278,8 +278,8 @@ impl MethodBuilder {
         self.with(|builder| BuilderValue(builder.inferred()))
     }
 
-    /// Adds a kernel call with one result. The schema of the operator gives the out argument, the names of arguments and
-    /// their defaults.
+    /// Adds a kernel call with one result. The schema of the operator gives the out argument, the names of arguments
+    /// and their defaults.
     ///
     /// Arguments are values, None, numbers, strings, DType, and lists; numbers and arrays of numpy are numbers and
     /// lists. Keywords are arguments by the names of the schema. The element type and sizes of the result are inferred,

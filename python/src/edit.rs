@@ -310,8 +310,8 @@ pub fn replace_payload(
 /// Returns the sources with the files of a model as arrays, by file name: `name.c` and `name.h`, or a header alone for
 /// the style of ExecuTorch's runners.
 ///
-/// `style` has the names and types of an application: an unknown one is an error with all; `section` and `symbol` are those of the array; `facts` adds what the
-/// program needs.
+/// `style` has the names and types of an application: an unknown one is an error with all; `section` and `symbol` are
+/// those of the array; `facts` adds what the program needs.
 #[pyfunction]
 #[pyo3(signature = (model, name, *, style="c", section=None, symbol=None, facts=false))]
 pub fn embed(

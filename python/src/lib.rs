@@ -43,7 +43,7 @@ mod _pte_emit {
     #[pymodule_export]
     use super::method::Method;
     #[pymodule_export]
-    use super::model::{Model, open, restored};
+    use super::model::{Model, installed_runner, open, restored};
     #[pymodule_export]
     use super::program::Program;
     #[pymodule_export]

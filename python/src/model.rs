@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pte_emit::cli::check;
 use pte_emit::cli::exit::Failure;
 use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
-use pte_emit::run::{TestOptions, TestReport};
+use pte_emit::cli::runner;
+use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, TestOptions, TestReport};
 use pte_emit::{
     ExtractedFile, Format, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
@@ -21,7 +23,7 @@ use pte_emit::{
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyTuple};
 use serde::Serialize;
 
 use crate::assembly::Assembly;
@@ -232,6 +234,29 @@ pub fn with(model: &pte_emit::Model, files: &[PathBuf]) -> pte_emit::Model {
     model.clone().with_data_files(all)
 }
 
+/// Returns an output: an array, a number, a string, or None.
+fn output(py: Python<'_>, value: OutputValue) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        OutputValue::Int(number) => number.into_pyobject(py)?.into_any(),
+        OutputValue::Double(number) => number.into_pyobject(py)?.into_any(),
+        OutputValue::Bool(flag) => PyBool::new(py, flag).to_owned().into_any(),
+        OutputValue::String(bytes) => String::from_utf8_lossy(&bytes).into_pyobject(py)?.into_any(),
+        OutputValue::Tensor { scalar_type, sizes, dim_order, bytes: Some(bytes) } => {
+            let order: Vec<u32> = dim_order.into_iter().map(u32::from).collect();
+            let described = (PyBytes::new(py, &bytes), scalar_type.to_string(), sizes, order);
+            py.import("pte_emit._arrays")?.call_method1("of_bytes", described)?
+        }
+        OutputValue::Null | OutputValue::Tensor { bytes: None, .. } | OutputValue::Other(_) => py.None().into_bound(py),
+    })
+}
+
+/// Returns the path of the runner of a release that `pte-emit runner install` has built, by default of the newest one.
+#[pyfunction]
+#[pyo3(signature = (release=None))]
+pub fn installed_runner(release: Option<&str>) -> Option<PathBuf> {
+    Some(runner::runners()?.find(release.unwrap_or(RUNNER_RELEASE))?.path)
+}
+
 fn test_options(runner: Vec<OsString>, select: OneOrMore<String>, timeout: f64) -> PyResult<TestOptions> {
     let mut options = TestOptions::new(options::runner(runner)?);
     (options.limits.time, options.tests) = (seconds(timeout)?, select.0);
@@ -399,8 +424,8 @@ impl Model {
     /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is
     /// stated.
     ///
-    /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants; `etdump` adds the
-    /// times of an ETDump, of `methods`.
+    /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants; `etdump` adds
+    /// the times of an ETDump, of `methods`.
     #[pyo3(signature = (*, before=None, format="html", data_statistics=false, etdump=None, methods=OneOrMore::default()))]
     fn report<'py>(
         &self,
@@ -505,8 +530,8 @@ impl Model {
         py.import("builtins")?.getattr("dict")?.call1((py.import("json")?.call_method1("loads", (entries,))?,))
     }
 
-    /// Returns the times that an ETDump of the runtime has, by instruction, operator and delegate. Those of a second one
-    /// of the same program, `newer`, are compared with them. `methods` are names or patterns.
+    /// Returns the times that an ETDump of the runtime has, by instruction, operator and delegate. Those of a second
+    /// one of the same program, `newer`, are compared with them. `methods` are names or patterns.
     #[pyo3(signature = (etdump, newer=None, *, methods=OneOrMore::default()))]
     fn profile<'py>(
         &self,
@@ -527,8 +552,8 @@ impl Model {
     /// Generates the files of a firmware project for a platform, such as `"zephyr"`: sizes of memory pools, operators,
     /// the place of the program. Returns a `Firmware`, and the texts of the files by path.
     ///
-    /// `methods` are those that the firmware loads; `symbol` and `section` are those of the array; `path` is the path of
-    /// the program's file from the folder of the files; `external` says that the program is loaded with `.ptd` files.
+    /// `methods` are those that the firmware loads; `symbol` and `section` are those of the array; `path` is the path
+    /// of the program's file from the folder of the files; `external` says that the program is loaded with `.ptd` files.
     #[pyo3(signature = (platform, *, methods=OneOrMore::default(), symbol=None, section=None, external=false, path=None))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn firmware<'py>(
@@ -578,6 +603,39 @@ impl Model {
             model.compare_runs(&newer.0, &options, &folder)
         })?;
         typed(py, "NumericComparison", &json(&found))
+    }
+
+    /// Executes a method in a runner, and returns its name, its outputs by name, and the seconds of each execution.
+    ///
+    /// `pte_emit.run` has a default for the runner and the folder, and takes other values than text as `inputs`.
+    #[pyo3(signature = (runner, folder, *, inputs=BTreeMap::new(), method=None, random=None, repeat=1, etdump=None, timeout=60.0, with_files=OneOrMore::default()))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        runner: Vec<OsString>,
+        folder: PathBuf,
+        inputs: BTreeMap<String, String>,
+        method: Option<String>,
+        random: Option<u64>,
+        repeat: u64,
+        etdump: Option<PathBuf>,
+        timeout: f64,
+        with_files: OneOrMore<PathBuf>,
+    ) -> PyResult<(String, Bound<'py, PyDict>, Vec<f64>)> {
+        let mut options = RunOptions::new(options::runner(runner)?).method(method).inputs(inputs.into_iter().collect());
+        options = options.random(random).repeat(repeat).etdump(etdump);
+        options.limits.time = seconds(timeout)?;
+        let model = with(&self.0, &with_files.0);
+        let found = attempt(py, move |abandoned| {
+            options.limits.stop = abandoned.flag();
+            model.run(&options, &folder)
+        })?;
+        let outputs = PyDict::new(py);
+        for (name, value) in found.outputs {
+            outputs.set_item(name, output(py, value)?)?;
+        }
+        Ok((found.method, outputs, found.times.iter().map(Duration::as_secs_f64).collect()))
     }
 
     /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program

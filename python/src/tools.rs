@@ -75,8 +75,8 @@ pub fn kernels<'py>(py: Python<'py>, models: OneOrMore<Source>, form: Option<&st
     }
 }
 
-/// Returns random programs, the same for the same seed and version; each has one method with a number of `instructions`,
-/// which call operators whose names contain `operators`. Those of `wild` have one call each, most of which violate what
+/// Returns random programs, the same for the same seed and version; each has one method with a number of
+/// `instructions`, which call operators whose names contain `operators`. Those of `wild` have one call each, most of which violate what
 /// the kernel requires.
 #[pyfunction]
 #[pyo3(signature = (seed=0, *, count=1, operators=None, instructions=8, wild=false))]

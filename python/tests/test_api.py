@@ -46,6 +46,12 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "merge": [pte_emit.merge],
     "extract": [pte_emit.extract],
     "rename": [pte_emit.rename],
+    "run": [pte_emit.run],
+    "runner": "a group",
+    "runner-install": "installs a program for the machine, which run() and run_tests() find",
+    "runner-list": "of what is installed",
+    "runner-path": "of what is installed",
+    "runner-remove": "of what is installed",
     "strip": [pte_emit.strip],
     "metadata-get": [pte_emit.Model.metadata],
     "metadata-set": [pte_emit.set_metadata],
@@ -127,6 +133,12 @@ OTHERS: dict[tuple[str, str], str] = {
     ("report", "method"): "=methods",
     ("report", "to"): "=format",
     ("weights-set", "from"): "=weights",
+    ("run", "all"): "results have all elements",
+    ("run", "atol"): "numpy.allclose()",
+    ("run", "expect"): "numpy.allclose()",
+    ("run", "input"): "=inputs",
+    ("run", "rtol"): "numpy.allclose()",
+    ("run", "times"): "Model.profile(save_etdump)",
     ("test", "bless"): "with_outputs() returns the YAML",
 }
 
@@ -171,7 +183,8 @@ def test_messages_name_arguments_in_place_of_options() -> None:
     renamed = dict(re.findall(r'\("([a-z -]+)", "([a-z_]+)=', source))
     sources = [path for folder in ("src", "crates") for path in sorted((ROOT / folder).rglob("*.rs"))]
     for path in sources:
-        if {"cli", "tests"} & set(path.parts) or "lab" in path.parts:
+        # `runner install` is no function.
+        if {"cli", "tests", "install.rs"} & set(path.parts):
             continue
         for line in path.read_text().splitlines():
             if line.strip().startswith("//"):
@@ -303,6 +316,23 @@ def test_programs_are_generated_and_reduced(tmp_path: Path) -> None:
         pte_emit.reduce(model, lambda program: False)
     with pytest.raises(ZeroDivisionError):
         pte_emit.reduce(model, lambda program: 1 / 0)
+
+
+def test_a_method_is_executed(linear: Path) -> None:
+    # A runner that answers with what it was sent.
+    script = """echo program ok; while read command rest; do case $command in
+        input) sent=${rest#* }; echo input ok;;
+        outputs) echo outputs 1; echo output 0 $sent;; *) echo $command ok;; esac; done"""
+    runner = ["sh", "-c", script]
+    x = numpy.array([[1, 2, 3, 4]], numpy.float32)
+    for value in (x, x.tolist(), "1,2,3,4"):
+        found = pte_emit.run(linear, {"x": value}, runner=runner, repeat=2)
+        assert (found.method, list(found.outputs), len(found.times)) == ("forward", ["y"], 2)
+        assert numpy.array_equal(found.outputs["y"], x) and found.outputs["y"].dtype == x.dtype
+    assert pte_emit.run(linear, {0: numpy.float32(2)}, runner=runner).outputs["y"].tolist() == [[2.0] * 4]
+    assert pte_emit.run(linear, runner=runner).outputs["y"].tolist() == [[1.0] * 4]
+    with pytest.raises(pte_emit.Error, match="no input `z`"):
+        pte_emit.run(linear, {"z": 1}, runner=runner)
 
 
 def test_two_programs_are_compared_by_their_runs(linear: Path) -> None:

@@ -128,12 +128,25 @@ def test_executorch_is_imported_once_for_all_tests(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("IMPORTED", str(tmp_path / "log"))
     monkeypatch.delenv("PTE_EMIT_RUNNER", raising=False)
+    monkeypatch.setenv("PTE_EMIT_CACHE", str(tmp_path / "cache"))
     model = pte_emit.open(SEVEN.replace("[{outputs: [7]}]", "[{outputs: [7]}, {outputs: [8]}, {outputs: [7]}]").encode())
     assert [test.result for test in pte_emit.run_tests(model)] == ["passed", "failed", "passed"]
     assert (tmp_path / "log").read_text() == "imported "
     monkeypatch.setenv("crash", "1")
     tests = pte_emit.run_tests(model).tests
     assert [test.error.kind for test in tests if test.error] == ["signal"] * 3
+
+
+def test_an_installed_runner_is_found(runner: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTE_EMIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("PTE_EMIT_RUNNER", raising=False)
+    for release in ("1.5.0", "1.5.1"):
+        path = tmp_path / "cache/runners" / release / "runner"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\nexec '{runner[0]}' '{runner[1]}'\n")
+        path.chmod(0o755)
+    for name in (None, "1.5.0"):
+        assert pte_emit.run_tests(pte_emit.open(SEVEN.encode()), runner=name).tests[0].result == "passed"
 
 
 def test_the_plugin(pytester: pytest.Pytester, runner: list[str]) -> None:

@@ -49,7 +49,7 @@ mod releases;
 mod rename;
 mod report;
 mod run;
-mod runner;
+pub mod runner;
 mod runners;
 mod schema;
 mod size;
