@@ -533,3 +533,28 @@ fn state_without_data_reads_what_shares_its_memory() {
     assert!(has_errors(program(64, "float32")) && has_errors(program(64, "float64")));
     assert!(!has_errors(program(80, "float32")) && !has_errors(program(80, "int64")));
 }
+
+/// XNNPACK removes a copy of an input that one operation uses, and replaces one use only.
+#[test]
+fn a_copy_of_an_input_is_used_once_by_an_operation() {
+    let has_errors = |nodes: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}, y: {{tensor: float32, sizes: [2]}}}},
+            inputs: [x], outputs: [y], instructions: [{{delegate: part, args: [x, y]}}], delegates: {{part:
+            {{backend: XnnpackBackend, graph: {{values: {{x: {{datatype: fp32, sizes: [2]}}}}, inputs: [x],
+            outputs: [y], nodes: [{nodes}]}}}}}}}}}}"
+        );
+        let found = crate::Model::from_yaml("m.yaml", yaml, ".").check(&pte_check::CheckOptions::default()).unwrap();
+        found.iter().any(|(_, findings)| findings.has_errors())
+    };
+    let copy = "{copy: {input: x, output: v}}";
+    let square = "{multiply: {input1: v, input2: v, output: y}}";
+    assert!(has_errors(&format!("{copy}, {square}")));
+    assert!(has_errors(&format!("{{copy: {{input: x, output: u}}}}, {{copy: {{input: u, output: v}}}}, {square}")));
+    // Not a copy of an input, one use, two operations: each executes in the runtime.
+    assert!(!has_errors(&format!("{{abs: {{input: x, output: u}}}}, {{copy: {{input: u, output: v}}}}, {square}")));
+    assert!(!has_errors(&format!("{copy}, {{multiply: {{input1: v, input2: x, output: y}}}}")));
+    let two = "{abs: {input: v, output: b}}, {multiply: {input1: v, input2: v, output: c}}, \
+               {add: {input1: b, input2: c, output: y}}";
+    assert!(!has_errors(&format!("{copy}, {two}")));
+}

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `PTE_EMIT_GRAPHS_SEED` | seed, a number; printed; 1 by default |
 //! | `PTE_EMIT_GRAPHS_COUNT` | number of graphs; a sample by default |
+//! | `PTE_EMIT_GRAPHS_KEEP` | a folder for accepted graphs that crash |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -410,6 +411,10 @@ fn accepted_graphs_run_and_refused_graphs_do_not() {
                     // file.
                     if crashed(&answer) || !**damaged {
                         failures.push(format!("{name}: accepted, {answer}"));
+                        if let Some(folder) = std::env::var_os("PTE_EMIT_GRAPHS_KEEP") {
+                            let file = format!("{}.pte", failures.len());
+                            std::fs::write(std::path::Path::new(&folder).join(file), bytes).expect("the folder exists");
+                        }
                     }
                     println!("{name}: accepted, {answer}");
                     format!("accepted, {}", answer.split_whitespace().next().unwrap_or_default())

@@ -7,7 +7,7 @@
 mod data;
 mod operations;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use crate::arguments::{self, GraphArgument};
@@ -15,9 +15,9 @@ use crate::decode::ReadGraph;
 use crate::draft::{count, nbytes};
 use crate::model::{FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue};
 use crate::schema::{
-    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, GRAPH, INVALID, MAX_RANK, NO_ID, NODE, OPTIONAL_OPERAND, OUTPUT_MIN_MAX,
-    Operation, QINT8, QUANTIZED_TENSOR_VALUE, QUINT8, Quantization, TENSOR_VALUE, TRANSPOSED, graph, node,
-    output_min_max, per_channel_group_quant, per_channel_quant, per_tensor_quant, per_token_dynamic_quant,
+    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, Family, GRAPH, INVALID, MAX_RANK, NO_ID, NODE, OPTIONAL_OPERAND,
+    OUTPUT_MIN_MAX, Operation, QINT8, QUANTIZED_TENSOR_VALUE, QUINT8, Quantization, TENSOR_VALUE, TRANSPOSED, graph,
+    node, output_min_max, per_channel_group_quant, per_channel_quant, per_tensor_quant, per_token_dynamic_quant,
     quantized_tensor_value, tensor_value,
 };
 use crate::sizes::{self, SizeError};
@@ -211,6 +211,7 @@ impl<'g> Checker<'g> {
         }
         self.part = PayloadPart::Whole;
         self.results()?;
+        self.copies()?;
         self.number_of_arguments()?;
         self.inputs_and_outputs();
         Ok(())
@@ -302,6 +303,37 @@ impl<'g> Checker<'g> {
         self.part = PayloadPart::Node(position);
         let message = format!("value {id} leads to no output of the graph, expected a use of each result");
         root.wrong(graph::xnodes, message)
+    }
+
+    /// Checks the uses of copies of inputs. XNNPACK removes such a copy if one operation uses it, but replaces only the
+    /// first of its uses there: another one reads a value without memory.
+    fn copies(&mut self) -> Result<()> {
+        let has = |id: u32, flag: u32| self.values.get(&id).is_some_and(|value| value.value.flags & flag != 0);
+        let is_copy =
+            |node: &&Node| matches!(node.operation, NodeOperation::Known(known) if known.family() == Family::Copy);
+        let mut reads: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (position, node) in self.graph.nodes.iter().enumerate() {
+            for (_, id) in node.operands().filter(|(operand, _)| !operand.is_output) {
+                reads.entry(id).or_default().push(position);
+            }
+        }
+        let mut replaced: HashSet<u32> = HashSet::new();
+        for node in self.graph.nodes.iter().filter(is_copy) {
+            let operand = |is_output| node.operands().find(|(operand, _)| operand.is_output == is_output);
+            let (Some((_, from)), Some((_, to))) = (operand(false), operand(true)) else { continue };
+            let is_input = replaced.contains(&from) || has(from, EXTERNAL_INPUT);
+            let uses = reads.get(&to).map_or(&[][..], Vec::as_slice);
+            let (true, false, Some(first)) = (is_input, has(to, EXTERNAL_OUTPUT), uses.first()) else { continue };
+            if uses.len() > 1 && uses.iter().all(|user| user == first) {
+                self.part = PayloadPart::Node(*first);
+                let message = format!("value {to}, a copy of an input, is used more than once by this operation only");
+                return Table(self.read.root, &GRAPH).wrong(graph::xnodes, message);
+            }
+            if uses.len() == 1 {
+                replaced.insert(to);
+            }
+        }
+        Ok(())
     }
 
     /// Adds a remark about the current part.
