@@ -7,6 +7,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use super::exit::{Exit, Failure};
+use super::help;
 use super::options::ForceArguments;
 use super::outputs::{NewFolder, Outputs, Replaced};
 use super::stdout;
@@ -24,21 +25,24 @@ pub struct ManArguments {
     replace: ForceArguments,
 }
 
-/// Returns the pages of a command and of its subcommands: names of files, and their text for `man -l`. `notes` are the
-/// last sections of the first page: paragraphs whose first lines are titles.
-pub fn pages(command: Command, notes: &str) -> Vec<(String, String)> {
-    let mut command = command.disable_help_subcommand(true);
+/// Returns the pages of `pte-emit` and of its commands: names of files, and their text for `man -l`. The sections of
+/// `--help` that are around the options are after them.
+pub fn pages(root: &Command) -> Vec<(String, String)> {
+    let mut command = help::with_notes(root.clone()).disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
-    let mut rest = vec![(command, notes)];
-    while let Some((command, notes)) = rest.pop() {
-        rest.extend(command.get_subcommands().map(|child| (child.clone(), "")));
-        // Its lines would be filled.
+    let mut rest: Vec<Command> = command.get_subcommands().cloned().collect();
+    rest.push(help::root(root));
+    while let Some(command) = rest.pop() {
+        rest.extend(command.get_subcommands().cloned());
+        let notes = [command.get_before_help(), command.get_after_help()].into_iter().flatten();
+        let notes = notes.map(ToString::to_string).collect::<Vec<_>>().join("\n\n");
+        // Lines of notes would be filled.
         let man = Man::new(command.after_help(None::<&str>));
         let mut page = Vec::new();
         // Memory can be written.
         let _ = man.render(&mut page);
-        page.extend(preformatted(notes).to_roff().into_bytes());
+        page.extend(preformatted(&notes).to_roff().into_bytes());
         pages.push((man.get_filename(), String::from_utf8_lossy(&page).into_owned()));
     }
     pages.sort();
@@ -64,8 +68,8 @@ fn preformatted(notes: &str) -> Roff {
 ///
 /// # Errors
 /// An unknown command; an output that cannot be written.
-pub fn run(arguments: &ManArguments, command: Command, notes: &str) -> Result<Exit, Failure> {
-    let pages = pages(command, notes);
+pub fn run(arguments: &ManArguments, root: &Command) -> Result<Exit, Failure> {
+    let pages = pages(root);
     if let Some(folder) = &arguments.output {
         return write(&pages, folder, arguments.replace.force).map(|()| Exit::Ok);
     }

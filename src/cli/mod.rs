@@ -27,6 +27,7 @@ pub mod findings;
 mod firmware;
 pub mod formats;
 mod generate;
+mod help;
 mod inspect;
 mod interrupt;
 mod io;
@@ -62,75 +63,12 @@ mod weights;
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
+use clap::error::ErrorKind;
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pte_emit::release::EXECUTORCH;
 
 use exit::Exit;
-
-const AFTER_HELP: &str = "\
-Examples:
-  pte-emit assemble model.yaml -o model.pte           a program
-  pte-emit model.yaml -o model.pte                    the same: `assemble` is the default command
-  pte-emit model.yaml -o model.pte --external-data    a program, and its weights in model.ptd
-  pte-emit weights.yaml -o weights.ptd                weights only, from YAML without methods
-  pte-emit weights.safetensors -o weights.ptd         convert weights; -o weights.safetensors for the reverse
-  pte-emit examples/*.yaml -o out/                    several programs into a folder
-  pte-emit - < model.yaml > model.pte                 from standard input to standard output
-  pte-emit dump model.pte                             a program as YAML
-  pte-emit check model.pte --with model.ptd           validate a program before it is loaded
-  pte-emit check model.pte --format sarif             the same for code scanning; also json, github
-  pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
-  pte-emit check model.pte --runtime all              which releases of ExecuTorch run it; `--runtime 0.7` says why not
-  pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
-  pte-emit explain - --model model.pte < log.txt      messages of a log, and what they are about in a program
-  pte-emit annotate model.pte | less                  explain every byte of a file
-  pte-emit inspect model.pte                          what is in a file
-  pte-emit memory model.pte                           how much RAM its methods need, and when
-  pte-emit kernels model.pte --format list            the operators that a build has to select; also yaml, header
-  pte-emit size model.pte -d segment,tensor           where the bytes of a file are
-  pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
-  pte-emit weights list model.pte                     the weights: names, sizes, hashes, users
-  pte-emit weights set model.pte --from w.safetensors -o new.pte
-                                                      other weights, by name; `--dry-run` prints the mapping
-  pte-emit model.pte -o split.pte --external-data 'enc.ptd=encoder.*'
-                                                      some weights in a .ptd
-  pte-emit manifest model.pte > model.json            a hash of each tensor and payload
-  pte-emit verify model.pte model.json                status 1 if the contents differ
-  pte-emit payload replace model.pte forward/part0 new.bin -o new.pte
-                                                      another payload of a delegate
-  pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
-  pte-emit diff old.pte new.pte --budget size=+1%,planned=+0,kernel_calls=0,operators=0
-                                                      status 1 only if it grew by more
-  pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
-  pte-emit profile model.pte trace.etdump             time by instruction, operator and delegate; two ETDumps are compared
-  pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
-  pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
-  pte-emit generate --corpus malformed/               files with one defect each, for fuzzers and tests of loaders
-  pte-emit reduce crash.pte --test './run {}' -o small.yaml
-                                                      a small program for which ./run exits as with crash.pte
-  pte-emit optimize model.pte -o small.pte            the same outputs with less planned memory
-  pte-emit merge enc.pte dec.pte -o both.pte --rename enc:forward=encode --rename dec:forward=decode
-                                                      the methods of both in one program, equal data once
-  pte-emit extract both.pte --method 'enc*' -o e.pte  some methods, with what they need
-  pte-emit rename e.pte --method encode=forward -o f.pte
-                                                      other names for methods
-  pte-emit strip model.pte -o small.pte               without stack traces, names, debug handles, tests, unused parts
-  pte-emit metadata set model.pte get_vocab_size=32000 -o m.pte
-                                                      constant methods; `get` and `remove`, too
-  pte-emit bound model.pte --input x=1x256 -o small.pte
-                                                      less memory: the largest x is [1, 256]
-  pte-emit embed model.pte -o model --facts           the program as an array: model.c and model.h
-  pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
-  pte-emit test model.yaml --runner ./runner          run the tests of a source in a runtime; `--bless` writes the outputs
-  pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
-  pte-emit completions bash                           completions of a shell; `man` writes manual pages
-
-Exit status:
-  0    success: all outputs are written; `check` found no errors, `diff` and `verify` no differences
-  1    invalid input: no output is written; `check` errors; `diff`, `verify` or `test` differences
-  2    invalid command line; `diff` cannot read or compare its inputs
-  3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
-  130  interrupted: temporary files are removed; no output is written, except by `reduce`";
 
 /// Assembles YAML (or JSON) into ExecuTorch .pte programs and .ptd weights.
 ///
@@ -138,7 +76,7 @@ Exit status:
 /// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all
 /// keys.
 #[derive(Debug, Parser)]
-#[command(name = "pte-emit", version = version(), after_help = AFTER_HELP, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(name = "pte-emit", version = version(), args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -154,69 +92,96 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Assemble YAML (or JSON) into .pte programs and .ptd weights; the default command.
+    /// Assemble YAML into .pte and .ptd files; the default command.
+    ///
+    /// JSON, too; and rewrite .pte, .ptd, .bpte and .safetensors files.
     Assemble(Box<assemble::AssembleArguments>),
-    /// Print a .pte, .ptd or .bpte as YAML that reproduces it byte for byte.
+    /// Print a file as YAML that reproduces it byte for byte.
     Dump(dump::DumpArguments),
-    /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
+    /// Validate .pte, .ptd and .bpte files, or those of YAML.
     Check(check::CheckArguments),
-    /// Explain errors and logs of ExecuTorch, rules of `check` and codes of messages.
+    /// Explain errors and logs of ExecuTorch, rules of `check`.
+    ///
+    /// Codes of messages, too.
     Explain(Box<explain::ExplainArguments>),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
-    /// Print what files contain: inputs, outputs, operators, delegates, constants, memory.
+    /// Print inputs, outputs, operators, delegates, constants.
     Inspect(inspect::InspectArguments),
-    /// Print the memory that a program needs: planned memory over time, and the method allocator of the runtime.
+    /// Print the memory that a program needs.
+    ///
+    /// Planned memory over time, the method allocator of the runtime, and what delegates allocate.
     Memory(memory::MemoryArguments),
-    /// Print the kernels and backends that a build of the runtime needs for programs.
+    /// Print the kernels and backends that a build has to link.
     Kernels(kernels::KernelsArguments),
-    /// Print where the bytes of a file are, as a tree.
+    /// Print where the bytes of files are.
     Size(size::SizeArguments),
-    /// List, describe, extract or replace the payloads of delegates.
+    /// List, show, extract or replace the payloads of delegates.
     Payload(payload::PayloadArguments),
     /// List the weights by name, or replace their bytes.
     Weights(weights::WeightsArguments),
-    /// Print a hash of each tensor and payload, whatever file it is in.
+    /// Print a hash of each tensor and payload.
+    ///
+    /// The hashes do not depend on the files that data are in.
     Manifest(manifest::ManifestArguments),
     /// Compare the contents of a file with a manifest.
     Verify(manifest::VerifyArguments),
-    /// Compare two .pte, .ptd, .bpte, .safetensors or YAML files.
-    Diff(diff::DiffArguments),
-    /// Print the time by instruction, operator and delegate that an ETDump of the runtime has
+    /// Compare two files: meaning, layout, data.
     ///
-    /// An ETDump records when instructions began and ended. A second one of the same program is compared with it.
+    /// They are .pte, .ptd, .bpte, .safetensors or YAML files.
+    Diff(diff::DiffArguments),
+    /// Print times of an ETDump by instruction and operator.
+    ///
+    /// An ETDump of the runtime records when instructions and delegates began and ended. A second one of the same
+    /// program is compared with it.
     Profile(profile::ProfileArguments),
-    /// Write a page for a browser: graphs, memory plan, sizes, tables, findings; or graphs for another viewer.
+    /// Write a page for a browser, or graphs for other viewers.
+    ///
+    /// A page has graphs, memory plan, sizes, tables and findings.
     Report(report::ReportArguments),
-    /// Write a program with less planned memory and fewer instructions, and the same outputs.
+    /// Reduce planned memory and instructions, not the outputs.
     Optimize(optimize::OptimizeArguments),
-    /// List the known operators, or print their arguments, results and an instruction that calls them.
+    /// List operators, or print their arguments and results.
+    ///
+    /// Of an operator, an instruction that calls it, too; also operations of XNNPACK graphs.
     Ops(ops::OpsArguments),
-    /// Write random programs, or malformed ones, for tests of a runtime.
+    /// Write random or malformed programs, for tests of runtimes.
     Generate(generate::GenerateArguments),
-    /// Find a small program for which a command still exits as it does with FILE.
+    /// Find a small program with which a command fails, too.
+    ///
+    /// The command exits with it as it does with FILE.
     Reduce(reduce::ReduceArguments),
-    /// Write programs and .ptd files as arrays in C or assembly, for firmware and applications.
+    /// Write programs and .ptd files as arrays in C or assembly.
     Embed(embed::EmbedArguments),
-    /// Merge programs: the methods of all inputs, with equal data stored once.
+    /// Merge the methods of programs; equal data are stored once.
     Merge(merge::MergeArguments),
     /// Write some methods of a program, with what they need.
     Extract(extract::ExtractArguments),
     /// Rename methods of a program.
     Rename(rename::RenameArguments),
-    /// Remove what the runtime does not need: stack traces, names, debug handles, tests, unused parts.
+    /// Remove what the runtime does not need.
+    ///
+    /// Stack traces, names, debug handles, tests and unused parts.
     Strip(strip::StripArguments),
-    /// Print, set or remove metadata: constant methods, and named data with keys such as `metadata.author`.
+    /// Print, set or remove metadata.
+    ///
+    /// Constant methods, and named data with keys such as `metadata.author`.
     Metadata(metadata::MetadataArguments),
-    /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
+    /// Lower the bounds of dynamic inputs, or make them static.
+    ///
+    /// Memory is planned again.
     Bound(Box<bound::BoundArguments>),
-    /// Write files for the project of a firmware: sizes of memory pools, operators, the place of the program.
+    /// Write pool sizes, operators and arrays for a project.
+    ///
+    /// The place of the program for a linker, too.
     Firmware(firmware::FirmwareArguments),
-    /// Run the tests of YAML files in a runtime, and compare the outputs; or write them as the expected ones.
+    /// Run the tests of YAML in a runtime, compare the outputs.
+    ///
+    /// Or write the outputs as the expected ones.
     Test(test::TestArguments),
-    /// Execute a method in the runtime, and print its outputs
+    /// Execute a method in the runtime, and print its outputs.
     Run(run::RunArguments),
-    /// Install the runtime in which programs are executed, or list and remove what is installed
+    /// Install the runtime that executes programs, or remove it.
     Runner(runners::RunnersArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
@@ -232,9 +197,8 @@ fn version() -> String {
 }
 
 /// Prints the text of `--help` or `--version` to standard output.
-fn print_text(text: &clap::Error) -> Exit {
+fn print_text(rendered: &StyledStr) -> Exit {
     let color = ColorChoice::Auto;
-    let rendered = text.render();
     let text = if io::colours(color, &std::io::stdout()) { rendered.ansi().to_string() } else { rendered.to_string() };
     let written = stdout::write("", |out| out.write_all(text.as_bytes()));
     written.map_or_else(|failure| failure.report(&io::Messages::new(color, false)), |()| Exit::Ok)
@@ -257,18 +221,36 @@ fn arranged(mut arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsStri
     arguments
 }
 
+/// Returns the text of `--help`, which `arguments` request.
+fn help(arguments: Vec<OsString>) -> StyledStr {
+    let command = Cli::command();
+    let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
+    let name = word(if word(1) == Some("help") { 2 } else { 1 });
+    if name.and_then(|name| command.find_subcommand(name)).is_none() {
+        let (mut root, is_short) = (help::root(&command), arguments.iter().any(|word| word == "-h"));
+        return if is_short { root.render_help() } else { root.render_long_help() };
+    }
+    let shown = help::with_notes(command).try_get_matches_from(arguments);
+    shown.err().map(|text| text.render()).unwrap_or_default()
+}
+
 /// Runs the command with the arguments of a process, the first of which is its name. Returns the exit status.
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let command = Cli::command();
+    if arguments.len() <= 1 {
+        eprint!("{}", help::screen(&command));
+        return Exit::Usage as u8;
+    }
     let arguments = arranged(arguments, &command);
-    let matches = match command.try_get_matches_from(arguments) {
+    let matches = match command.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
             return Exit::Usage as u8;
         }
-        // The text of `--help` or `--version`.
-        Err(text) => return print_text(&text) as u8,
+        Err(text) if text.kind() == ErrorKind::DisplayHelp => return print_text(&help(arguments)) as u8,
+        // The text of `--version`.
+        Err(text) => return print_text(&text.render()) as u8,
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
@@ -321,7 +303,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Runner(arguments)) => runners::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Cli::command()),
-        Some(Command::Man(arguments)) => man::run(&arguments, Cli::command(), AFTER_HELP),
+        Some(Command::Man(arguments)) => man::run(&arguments, &Cli::command()),
         None => {
             let command = Cli::command();
             let known = cli.assemble.reject_unknown_command(command.get_subcommands().map(clap::Command::get_name));
@@ -340,6 +322,7 @@ mod tests {
     use clap_complete::Shell;
 
     use super::Cli;
+    use super::help::Example;
 
     /// Options of a command and of its subcommands, by the full names of the commands. clap words `--help` itself.
     fn collect(command: &Command, name: &str, all: &mut Vec<(String, Arg)>) {
@@ -415,7 +398,7 @@ mod tests {
     fn completions_and_manual_pages_have_all_commands_and_options() {
         let scripts = Shell::value_variants().iter().map(|shell| super::completions::script(*shell, &Cli::command()));
         let scripts: Vec<String> = scripts.collect();
-        let pages = super::man::pages(Cli::command(), super::AFTER_HELP);
+        let pages = super::man::pages(&Cli::command());
         for (command, option) in options() {
             let long = option.get_long().expect("options have long names");
             let (file, page) =
@@ -427,21 +410,71 @@ mod tests {
         }
     }
 
+    /// Each command is in one group of docs/commands.md, with two examples, and each subcommand has one. The examples
+    /// are valid command lines; tests/repository/docs.rs runs them.
     #[test]
-    fn the_help_and_the_documentation_have_all_commands() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let pages = std::fs::read_dir(root.join("docs")).unwrap().map(|page| page.unwrap().path());
-        let pages = pages.filter(|page| page.extension().is_some_and(|extension| extension == "md"));
-        let pages: String = pages.map(|page| std::fs::read_to_string(page).unwrap()).collect();
-        let words = |text: &str| -> BTreeSet<String> {
-            text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
-        };
-        let known = [("AFTER_HELP", words(super::AFTER_HELP)), ("docs/", words(&pages))];
-        let commands: BTreeSet<String> = options().into_iter().map(|(command, _)| command).collect();
-        for command in commands {
-            for (name, known) in &known {
-                assert!(command.split(' ').skip(1).all(|word| known.contains(word)), "{name} has no `{command}`");
+    fn every_command_has_a_group_and_examples() {
+        let root = Cli::command();
+        let mut groups: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        let mut lines: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+        for example in Example::all() {
+            let (command, words) = (example.command(&root).get_name(), shell_words(example.line));
+            let leaf = format!("{command} {}", words.get(2).map_or("", String::as_str));
+            for name in [command, &leaf] {
+                groups.entry(name.to_owned()).or_default().insert(example.group);
+                lines.entry(name.to_owned()).or_default().insert(example.line);
             }
+            let end = words.iter().position(|word| [">", "<"].contains(&&**word)).unwrap_or(words.len());
+            let parsed = root.clone().try_get_matches_from(&words[..end]);
+            assert!(parsed.is_ok(), "{}: {}", example.line, parsed.unwrap_err());
+            assert!(example.line.len() <= 78 && example.comment.len() <= 74, "80 columns: {example:?}");
+        }
+        for command in root.get_subcommands() {
+            let name = command.get_name();
+            assert_eq!(groups.get(name).map(BTreeSet::len), Some(1), "docs/commands.md: groups of `{name}`");
+            let least = if command.get_arguments().next().is_some() || command.has_subcommands() { 2 } else { 1 };
+            assert!(lines[name].len() >= least, "docs/commands.md has {least} examples of `{name}`");
+            for child in command.get_subcommands() {
+                assert!(lines.contains_key(&format!("{name} {}", child.get_name())), "{name} {}", child.get_name());
+            }
+        }
+    }
+
+    /// Splits a line of docs/commands.md as a shell does.
+    fn shell_words(line: &str) -> Vec<String> {
+        let quotes = |c: char| c == '\'' || c == '"';
+        let parts = line.split(quotes).enumerate().flat_map(|(number, part)| match number % 2 {
+            0 => part.split_whitespace().map(str::to_owned).collect(),
+            _ => vec![part.to_owned()],
+        });
+        parts.collect()
+    }
+
+    /// 80 columns, and a screen of a terminal.
+    #[test]
+    fn the_first_screen_is_short_and_every_help_has_examples_and_exit_statuses() {
+        let root = Cli::command();
+        let screen = super::help::screen(&root);
+        assert!((24..=40).contains(&screen.lines().count()), "{screen}");
+        assert!(screen.lines().all(|line| line.len() <= 80) && !screen.contains("align"), "{screen}");
+        for command in root.get_subcommands() {
+            let line = format!(" {:<12}{}\n", command.get_name(), command.get_about().unwrap());
+            assert_eq!(screen.matches(&line).count(), 1, "{line}{screen}");
+            for help in [&["--help"][..], &["-h"]] {
+                let words = ["pte-emit", command.get_name()].iter().chain(help).map(Into::into).collect();
+                let text = super::help(words).to_string();
+                assert!(
+                    text.contains("\nExamples:\n  pte-emit ") && text.contains("\nExit status:\n  0    "),
+                    "{text}"
+                );
+            }
+        }
+        let status = |command: &str| super::help(vec!["pte-emit".into(), command.into(), "-h".into()]).to_string();
+        assert!(status("check").contains("  1    errors, or with `--deny-warnings` warnings\n"), "{}", status("check"));
+        for short in [false, true] {
+            let flag = if short { "-h" } else { "--help" };
+            let text = super::help(vec!["pte-emit".into(), flag.into()]).to_string();
+            assert!(text.contains(&super::help::groups(&root)) && text.contains("\nOptions:\n"), "{text}");
         }
     }
 

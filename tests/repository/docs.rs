@@ -94,7 +94,7 @@ fn every_command_runs() {
         }
     }
     assert!(count > 0, "no command was found");
-    assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
+    assert!(folder.path().join("tour/model.pte").exists() && folder.path().join("tour/split.ptd").exists());
 }
 
 /// Returns true for a command that `.ci/run` runs, alone or as a part of another command. Environment variables and

@@ -281,21 +281,6 @@ fn a_missing_ptd_exits_with_3() {
     assert_eq!(folder.names(), ["model.yaml"]);
 }
 
-/// `--help` and docs/commands.md list the same exit statuses.
-#[test]
-fn exit_statuses_are_documented() {
-    let help = String::from_utf8(Folder::new(&[]).run(&["--help"]).exits(0).stdout).unwrap();
-    let page = fs::read_to_string(crate::support::root().join("docs/commands.md")).unwrap();
-    let (_, list) = help.split_once("\nExit status:\n").expect("--help lists them");
-    let mut documented = 0;
-    for line in list.lines() {
-        let (status, meaning) = line.trim().split_once(' ').unwrap();
-        assert!(page.contains(&format!("| {status} | {} |", meaning.trim())), "docs/commands.md: {line}");
-        documented += 1;
-    }
-    assert_eq!(documented, 5);
-}
-
 #[test]
 fn a_missing_input_exits_with_3() {
     let folder = Folder::new(&[]);

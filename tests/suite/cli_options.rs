@@ -42,7 +42,7 @@ fn assemble_is_the_default_command() {
         });
         assert_eq!(bare, named, "{arguments:?}");
     }
-    folder.run(&[]).exits(2).stderr_contains("Commands:");
+    folder.run(&[]).exits(2).stderr_contains("\n  write  assemble    ");
     folder.run(&["assemble"]).exits(2).stderr_contains("no input");
     let help = stdout(&folder.run(&["assemble", "--help"]).exits(0));
     assert!(help.contains("\nLayout:\n") && help.contains("\nSources:\n"), "{help}");

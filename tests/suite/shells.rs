@@ -28,8 +28,11 @@ fn completions_name_their_command() {
 fn pages_are_printed_and_written() {
     let folder = Folder::new(&[]);
     let first = stdout(&folder, &["man"]);
-    for title in [".SH NAME", ".SH EXAMPLES\n.nf\n", ".SH \"EXIT STATUS\"\n.nf\n"] {
-        assert!(first.contains(title), "{title}: {first}");
+    let check = stdout(&folder, &["man", "check"]);
+    for (page, titles) in [(&first, "COMMANDS"), (&check, "EXAMPLES")] {
+        for title in ["NAME\n", &format!("{titles}\n.nf\n"), "\"EXIT STATUS\"\n.nf\n"] {
+            assert!(page.contains(&format!(".SH {title}")), "{title}: {page}");
+        }
     }
     folder.run(&["man", "-o", "a/man1"]).exits(0).stderr_is_empty();
     let written = |name: &str| std::fs::read_to_string(folder.path().join("a/man1").join(name)).unwrap();
