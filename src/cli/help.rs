@@ -98,16 +98,31 @@ fn statuses(command: Option<&str>) -> String {
     lines.iter().map(|(status, meaning)| format!("\n  {status:<5}{meaning}")).collect()
 }
 
-/// Adds the sections to `--help` of all commands.
-pub fn with_notes(root: Command) -> Command {
+/// Headings of options that several commands have, by their names; `SourceArguments` and layout options have their own.
+const HEADINGS: [(&str, &[&str]); 2] = [
+    ("Output", &["output", "to", "force", "dry_run", "depfile", "format", "json", "limit"]),
+    ("General", &["color", "quiet", "help", "version"]),
+];
+
+/// Returns the command with headings of its options.
+fn with_headings(mut command: Command) -> Command {
+    command.build();
+    command.mut_args(|option| match HEADINGS.iter().find(|(_, options)| options.contains(&option.get_id().as_str())) {
+        Some((heading, _)) => option.help_heading(*heading),
+        None => option,
+    })
+}
+
+/// Adds the sections and the headings of options to `--help` of all commands.
+pub fn with_notes(mut root: Command) -> Command {
+    root.build();
     let known = root.clone();
     add(root, &mut Vec::new(), &known)
 }
 
 fn add(command: Command, words: &mut Vec<String>, root: &Command) -> Command {
     let own: Vec<&str> = words.iter().map(String::as_str).collect();
-    let command = command.after_help(notes(&own, root));
-    command.mut_subcommands(|child| {
+    with_headings(command.after_help(notes(&own, root))).mut_subcommands(|child| {
         words.push(child.get_name().to_owned());
         let child = add(child, words, root);
         words.pop();
@@ -129,7 +144,7 @@ pub fn screen(root: &Command) -> String {
 /// Returns `pte-emit` for its help and its manual page: with the groups in place of subcommands.
 pub fn root(root: &Command) -> Command {
     let name = root.get_name();
-    Command::new(name.to_owned())
+    let help = Command::new(name.to_owned())
         .version(root.get_version().unwrap_or_default().to_owned())
         .about(root.get_about().cloned().unwrap_or_default())
         .long_about(root.get_long_about().cloned().unwrap_or_default())
@@ -137,5 +152,6 @@ pub fn root(root: &Command) -> Command {
         .override_usage(format!("{name} [OPTIONS] [INPUT]...\n       {name} COMMAND [ARGUMENTS]"))
         .help_template("{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}{all-args}{after-help}")
         .before_help(format!("Commands:\n{}", groups(root).trim_end()))
-        .after_help(notes(&[], root))
+        .after_help(notes(&[], root));
+    with_headings(help)
 }

@@ -28,7 +28,7 @@ pub struct ManArguments {
 /// Returns the pages of `pte-emit` and of its commands: names of files, and their text for `man -l`. The sections of
 /// `--help` that are around the options are after them.
 pub fn pages(root: &Command) -> Vec<(String, String)> {
-    let mut command = help::with_notes(root.clone()).disable_help_subcommand(true);
+    let mut command = help::with_notes(root.clone().disable_help_subcommand(true));
     command.build();
     let mut pages = Vec::new();
     let mut rest: Vec<Command> = command.get_subcommands().cloned().collect();

@@ -474,7 +474,7 @@ mod tests {
         for short in [false, true] {
             let flag = if short { "-h" } else { "--help" };
             let text = super::help(vec!["pte-emit".into(), flag.into()]).to_string();
-            assert!(text.contains(&super::help::groups(&root)) && text.contains("\nOptions:\n"), "{text}");
+            assert!(text.contains(&super::help::groups(&root)) && text.contains("\nOutput:\n"), "{text}");
         }
     }
 
