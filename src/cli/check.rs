@@ -45,14 +45,14 @@ pub struct CheckArguments {
     #[arg(long, value_name = "RELEASE")]
     runtime: Option<PathBuf>,
     /// Read all data, not only metadata: validate constants and initial states, too
-    #[arg(long)]
-    all_data: bool,
+    #[arg(long, alias = "all-data")]
+    read_data: bool,
     /// Print each note, up to 10,000 of a rule; by default, notes that differ in their position only are one
-    #[arg(long)]
-    all: bool,
+    #[arg(long, alias = "all")]
+    all_notes: bool,
     /// Runtime build that the files are for
-    #[arg(long, value_enum, default_value = "strict")]
-    profile: ProfileName,
+    #[arg(long, alias = "profile", value_enum, default_value = "strict")]
+    build: BuildName,
     /// Warnings are errors: exit with status 1
     #[arg(long)]
     deny_warnings: bool,
@@ -63,7 +63,7 @@ pub struct CheckArguments {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum ProfileName {
+enum BuildName {
     /// Any build on a 64-bit machine
     Strict,
     /// Portable kernels on a 64-bit machine
@@ -77,14 +77,14 @@ enum ProfileName {
     Legacy,
 }
 
-impl ProfileName {
+impl BuildName {
     fn profile(self) -> Profile {
         match self {
-            ProfileName::Strict => Profile::Strict,
-            ProfileName::Portable => Profile::Portable,
-            ProfileName::Aten => Profile::Aten,
-            ProfileName::Bits32 => Profile::Bits32,
-            ProfileName::Legacy => Profile::Legacy,
+            BuildName::Strict => Profile::Strict,
+            BuildName::Portable => Profile::Portable,
+            BuildName::Aten => Profile::Aten,
+            BuildName::Bits32 => Profile::Bits32,
+            BuildName::Legacy => Profile::Legacy,
         }
     }
 }
@@ -113,8 +113,8 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         messages.report(target.warnings());
     }
     let mut options = arguments.sources.validator()?;
-    (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);
-    if arguments.all {
+    (options.profile, options.data) = (arguments.build.profile(), arguments.read_data);
+    if arguments.all_notes {
         options.kept = Some(ALL);
     }
     let sources = Sources::new(&arguments.sources);
@@ -153,7 +153,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
                 let help = if messages.warns() { help(&validated) } else { String::new() };
                 files().filter(is_printed).map(releases::line).chain([releases::summary(files()), help]).collect()
             } else {
-                text(&validated, total, arguments.all, least, messages.paint())
+                text(&validated, total, arguments.all_notes, least, messages.paint())
             }
         }
         format => {
@@ -177,7 +177,7 @@ fn has_errors(validated: &[Validated], runtimes: &Runtimes) -> bool {
     files.chunk_by(is_same).any(|releases| releases.iter().all(|validated| is_wrong(validated)))
 }
 
-/// Number of findings of a rule that `--all` prints: a malformed file can have one for every few bytes.
+/// Number of findings of a rule that `--all-notes` prints: a malformed file can have one for every few bytes.
 const ALL: usize = 10_000;
 
 /// Result of validating an input.
@@ -423,7 +423,7 @@ fn positions(others: &[(&Finding, &String)]) -> String {
     };
     let paths: Vec<String> = others.iter().take(POSITIONS).map(path).collect();
     let more = match others.len().checked_sub(POSITIONS).filter(|more| *more > 0) {
-        Some(more) => format!(" and {more} more (`--all` prints each)"),
+        Some(more) => format!(" and {more} more (`--all-notes` prints each)"),
         None => String::new(),
     };
     format!("    the same at {}{more}\n", paths.join(", "))

@@ -31,8 +31,8 @@ pub struct InspectArguments {
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
     /// Read all data, not only metadata: compare them to find those that are stored twice, beyond 16 MiB, too
-    #[arg(long)]
-    all_data: bool,
+    #[arg(long, alias = "all-data")]
+    read_data: bool,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
-    let options = InspectOptions::default().data(arguments.all_data).check(arguments.sources.validator()?);
+    let options = InspectOptions::default().data(arguments.read_data).check(arguments.sources.validator()?);
     let sources = Sources::new(&arguments.sources);
     let mut out = String::new();
     let mut worst = Exit::Ok;
@@ -188,7 +188,7 @@ impl Screen<'_> {
         };
         match contents.duplicated_bytes {
             Some(_) => self.list(2, "stored twice", &contents.duplicates.iter().map(copies).collect::<Vec<_>>()),
-            None => self.line(2, "stored twice", "not known: `--all-data` compares all data"),
+            None => self.line(2, "stored twice", "not known: `--read-data` compares all data"),
         }
     }
 

@@ -213,7 +213,7 @@ fn releases() -> Vec<Trial> {
             properties::every_byte_has_one_owner(&Origin::File((*path).into()), extension);
             properties::dump_reproduces(&path);
             let run = run(
-                &["pte-emit check --all-data %s".to_owned()],
+                &["pte-emit check --read-data %s".to_owned()],
                 path.file_name().unwrap().to_str().unwrap(),
                 path.parent().unwrap(),
             );
@@ -309,20 +309,20 @@ fn check() -> Vec<Trial> {
         let (rule, is_bundle) = malformed_rule(&case);
         let name = case.name().to_owned();
         let commands: &[&str] = match is_bundle {
-            true => &["pte-emit -q %s -o %t/model.bpte", "pte-emit check --all-data %t/model.bpte"],
-            false => &["pte-emit check --all-data %s"],
+            true => &["pte-emit -q %s -o %t/model.bpte", "pte-emit check --read-data %t/model.bpte"],
+            false => &["pte-emit check --read-data %s"],
         };
         add(&rule, &name, Box::new(move || case.run(commands)));
     }
     for (rule, case) in check_sources() {
         let name = case.name().to_owned();
-        add(&rule, &name, Box::new(move || case.run(&["pte-emit check --all-data %s"])));
+        add(&rule, &name, Box::new(move || case.run(&["pte-emit check --read-data %s"])));
     }
     for broken in &super::broken::BROKEN {
         let run = || {
             let folder = tempfile::tempdir().unwrap();
             fs::write(folder.path().join("model.pte"), (broken.bytes)()).unwrap();
-            run(&["pte-emit check --all-data %s".to_owned()], "model.pte", folder.path())
+            run(&["pte-emit check --read-data %s".to_owned()], "model.pte", folder.path())
         };
         add(broken.rule.as_str(), broken.name, Box::new(run));
     }

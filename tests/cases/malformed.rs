@@ -231,7 +231,7 @@ fn commands_do_not_panic(example: &Example) {
     assert!(files.contains(&target), "{files:?}");
     let data = files.iter().filter(|file| file.ends_with(".ptd"));
     let with: Vec<&str> = data.flat_map(|file| ["--with", file]).collect();
-    let checked = runs(&folder, &[&["check", "--all-data"], with.as_slice(), &files].concat());
+    let checked = runs(&folder, &[&["check", "--read-data"], with.as_slice(), &files].concat());
     let reported = checked.code == Some(1) || checked.stderr.contains("warning");
     assert!(!reported || written.stderr.contains("warning"), "check finds errors, but it is written without a warning");
     for file in &files {

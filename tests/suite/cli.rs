@@ -200,13 +200,17 @@ fn equal_notes_of_check_are_one() {
     let folder = Folder::new(&[("model.yaml", &yaml)]);
     folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
     let stdout = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    let (some, all) = (stdout(&["check", "model.pte"]), stdout(&["check", "--all", "model.pte"]));
+    let (some, all) = (stdout(&["check", "model.pte"]), stdout(&["check", "--all-notes", "model.pte"]));
     for (text, count) in [(&some, 1), (&all, 5)] {
         assert_eq!(text.matches("note[X-13]: ").count(), count, "{text}");
         assert!(text.starts_with("model.pte: suspicious[O-5]: ") && text.contains("1 warning, 5 notes"), "{text}");
     }
     assert!(some.contains("\n    the same at methods.forward.values["), "{some}");
-    assert!(some.contains(" and 2 more (`--all` prints each)\n"), "{some}");
+    assert!(some.contains(" and 2 more (`--all-notes` prints each)\n"), "{some}");
+    // Former names of options, which `--help` does not list.
+    assert_eq!(stdout(&["check", "--all", "--all-data", "--profile", "portable", "model.pte"]), all);
+    let help = stdout(&["check", "--help"]);
+    assert!(["--all ", "--all-data", "--profile"].iter().all(|name| !help.contains(name)), "{help}");
 }
 
 #[test]
@@ -561,7 +565,7 @@ fn all_findings_of_a_rule_are_printed_on_request() {
         String::from_utf8(done.stdout).unwrap().matches("note[X-13]: ").count()
     };
     // Without the option, one finding and the number of all.
-    assert_eq!([count(&["--all"]), count(&[])], [34, 2]);
+    assert_eq!([count(&["--all-notes"]), count(&[])], [34, 2]);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn strip_tests_of_an_invalid_file_exits_with_1() {
     assert_eq!(folder.names(), ["junk.bpte", "model.yaml"]);
 }
 
-/// The assembler converts data when it writes them; `check --all-data` reads them.
+/// The assembler converts data when it writes them; `check --read-data` reads them.
 #[test]
 fn data_that_cannot_be_converted_are_an_error_of_check() {
     let folder = Folder::new(&[]);
@@ -108,7 +108,7 @@ fn data_that_cannot_be_converted_are_an_error_of_check() {
         folder.write("k.yaml", source);
         let message = "error: k.yaml: i.npy: element 0 cannot be converted: 300 is ";
         folder.run(&["k.yaml", "-o", "k.pte"]).exits(1).stderr_contains(message);
-        folder.run(&["check", "--all-data", "k.yaml"]).exits(1).stderr_contains(message);
+        folder.run(&["check", "--read-data", "k.yaml"]).exits(1).stderr_contains(message);
     }
     // Without `--data` no data are read.
     folder.run(&["check", "k.yaml"]).exits(0);

@@ -129,7 +129,7 @@ fn no_command_prints_them() {
         &["payload", "extract", &hostile_file, HOSTILE, "-o", "payload.bin"],
         &["m.json", "-o", &hostile_output],
         &["check", "m.pte"],
-        &["check", "--all-data", "m.pte", "--with", "m.ptd"],
+        &["check", "--read-data", "m.pte", "--with", "m.ptd"],
         &["check", "m.json"],
         &["check", "m.ptd"],
         &["check", "--json", "m.pte"],
