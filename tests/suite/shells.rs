@@ -24,6 +24,29 @@ fn completions_name_their_command() {
     folder.run(&["completions", "tcsh"]).exits(2).stderr_contains("bash, elvish, fish, powershell, zsh");
 }
 
+/// Values that are names of something, from where the command has them.
+#[test]
+fn completions_have_names_of_releases_targets_errors_rules_and_operators() {
+    let folder = Folder::new(&[]);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&folder, &["completions", shell]);
+        let lines = |words: &[&str]| script.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        let unescaped = script.replace('\\', "");
+        for words in [&["pico2", "wheel-1.5.1"][..], &["0.7.0", "1.5.1", "all"], &["segment", "pattern"]] {
+            let is_listed = lines(words) || words.iter().all(|word| script.contains(&format!("\n{word}\\t")));
+            assert!(is_listed, "{shell}: {words:?}");
+        }
+        for word in ["OperatorMissing", "0x14", "X-4", "Y-5", "aten::add.out", "xnnpack::conv2d"] {
+            assert!(unescaped.contains(word), "{shell}: {word}");
+        }
+    }
+    // A file is a target, too.
+    assert!(stdout(&folder, &["completions", "zsh"]).contains("wheel-1.5.1 zephyr-hello; _files}'"));
+    let fish = stdout(&folder, &["completions", "fish"]);
+    let target = fish.lines().find(|line| line.contains(" -l target ")).unwrap();
+    assert!(target.contains(" -r -F "), "{target}");
+}
+
 #[test]
 fn pages_are_printed_and_written() {
     let folder = Folder::new(&[]);

@@ -133,6 +133,17 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Returns all rules, in the order of the validator's steps.
+    ///
+    /// ```
+    /// use pte_check::{Rule, RuleId};
+    ///
+    /// assert!(Rule::all().iter().any(|rule| rule.id == RuleId::X_25));
+    /// ```
+    pub fn all() -> &'static [Rule] {
+        &RULES
+    }
+
     /// Returns `true` if the rule applies to a profile.
     pub fn applies(&self, profile: Profile) -> bool {
         self.profiles.contains(&profile)
