@@ -999,7 +999,7 @@ class SizeNode(Result):
     _optional = ('children',)
 
 
-SizeDimension = Literal["segment", "method", "kind", "tensor"]
+SizeDimension = Literal["segment", "method", "kind", "pattern", "tensor"]
 """Property by which a level of the tree divides the bytes."""
 
 

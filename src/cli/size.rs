@@ -1,14 +1,15 @@
-//! `pte-emit size FILE`: where the bytes of a file are.
+//! `pte-emit size FILE...`: where the bytes of files are.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::inspect::{FileSize, SizeDimension, SizeNode, SizeOptions};
 
 use super::exit::{Exit, Failure};
-use super::io::Messages;
+use super::io::{self, Messages};
 use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
@@ -17,11 +18,12 @@ use super::stdout;
 /// Arguments of `size`.
 #[derive(Debug, Args)]
 pub struct SizeArguments {
-    /// A .pte, .ptd, .bpte, or YAML, of which all files are measured; - is standard input
-    #[arg(value_name = "FILE")]
-    input: PathBuf,
-    /// Levels of the tree: any of segment, method, kind, tensor
-    #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "tensor")]
+    /// .pte, .ptd and .bpte files, and YAML, of which all files are measured; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Levels of the tree; by default tensor, or in text patterns of their names, as in layers.*.weight, if there are
+    /// far fewer
+    #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension())]
     dimensions: Vec<SizeDimension>,
     #[command(flatten)]
     limit: LimitArguments,
@@ -41,9 +43,10 @@ enum SizeFormat {
     Csv,
 }
 
-fn dimension(text: &str) -> Result<SizeDimension, String> {
-    let found = SizeDimension::ALL.into_iter().find(|dimension| dimension.name() == text);
-    found.ok_or_else(|| "expected segment, method, kind or tensor".to_owned())
+fn dimension() -> impl TypedValueParser<Value = SizeDimension> {
+    let find =
+        |name: String| SizeDimension::ALL.into_iter().find(|known| known.name() == name).ok_or("expected a level");
+    PossibleValuesParser::new(SizeDimension::ALL.map(SizeDimension::name)).try_map(find)
 }
 
 /// Runs the command.
@@ -51,34 +54,78 @@ fn dimension(text: &str) -> Result<SizeDimension, String> {
 /// # Errors
 /// An input that cannot be read, or has an unknown format; output that cannot be written.
 pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let options = SizeOptions::default().dimensions(arguments.dimensions.clone());
+    if io::reads_stream_twice(&arguments.inputs) {
+        return Err(Failure::usage("standard input can be read only once"));
+    }
+    let format = arguments.format.format();
+    let is_grouped = arguments.dimensions.is_empty() && format == SizeFormat::Text;
+    let options = SizeOptions::default().dimensions(match is_grouped {
+        true => vec![SizeDimension::Pattern, SizeDimension::Tensor],
+        false if arguments.dimensions.is_empty() => vec![SizeDimension::Tensor],
+        false => arguments.dimensions.clone(),
+    });
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
             return Err(Failure::usage(format!("`--dimensions` has the level {} twice", dimension.name())));
         }
     }
-    let format = arguments.format.format();
     let limit = if format == SizeFormat::Text { arguments.limit.rows() } else { arguments.limit.rows_of_data() };
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut is_first = true;
-    for source in sources.open(&arguments.input)? {
-        for (name, mut size) in source.size(&options)? {
-            size.limit(limit);
-            match format {
-                SizeFormat::Text => write_text(&name, &size, &mut out),
-                SizeFormat::Json => out += &json::text(&size),
-                SizeFormat::Csv => write_csv(&size, is_first, &mut out),
+    let mut worst = Exit::Ok;
+    for input in &arguments.inputs {
+        let measured = sources.open(input).and_then(|models| {
+            for model in models {
+                let source = model.is_text().then(|| model.name());
+                for (name, mut size) in model.size(&options)? {
+                    let is_grouped = is_grouped && group(&mut size.children);
+                    size.limit(limit);
+                    match format {
+                        SizeFormat::Text => write_text(&name, source, &size, is_grouped, &mut out),
+                        SizeFormat::Json => out += &json::text(&size),
+                        SizeFormat::Csv => write_csv(&size, is_first, &mut out),
+                    }
+                    is_first = false;
+                }
             }
-            is_first = false;
+            Ok(())
+        });
+        if let Err(error) = measured {
+            worst = worst.max(Failure::from(error).report(messages));
         }
     }
     sources.warn_unused(messages);
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-fn write_text(name: &str, size: &FileSize, out: &mut String) {
-    let _ = writeln!(out, "{}: {}", escaped(name), counted(size.bytes, "byte"));
+/// Makes patterns of names, with the tensors of each, the rows of a tree, if these are at most half as many; otherwise the
+/// tensors. Returns true for patterns.
+fn group(patterns: &mut Vec<SizeNode>) -> bool {
+    let tensors: usize = patterns.iter().map(|pattern| pattern.children.len()).sum();
+    let is_shorter = 2 * patterns.len() <= tensors;
+    for pattern in patterns.iter_mut() {
+        match &mut pattern.children[..] {
+            [one] if is_shorter => pattern.name = std::mem::take(&mut one.name),
+            several if is_shorter => pattern.name += &format!(" ({})", several.len()),
+            _ => {}
+        }
+        if is_shorter {
+            pattern.children.clear();
+        }
+    }
+    if !is_shorter {
+        *patterns = patterns.drain(..).flat_map(|pattern| pattern.children).collect();
+        patterns.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    }
+    is_shorter
+}
+
+/// Prints a tree. `source` is the YAML that assembles to the file.
+fn write_text(name: &str, source: Option<&str>, size: &FileSize, is_grouped: bool, out: &mut String) {
+    let source = source.map_or_else(String::new, |source| format!(", assembled from {}", escaped(source)));
+    let _ = write!(out, "{}: {}{source}", escaped(name), counted(size.bytes, "byte"));
+    *out += if is_grouped { ", by pattern of names and their number (`-d tensor` lists each)\n" } else { "\n" };
     write_rows(&size.children, size.bytes, 1, size.bytes.to_string().len(), out);
 }
 

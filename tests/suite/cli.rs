@@ -898,7 +898,8 @@ fn headings_of_options() {
     }
     let help = help(&["--help"]);
     let (options, layout) = help.split_once("\nLayout:\n").expect("the layout options have a heading");
-    assert!(options.contains("--color") && !layout.contains("--color"));
+    let (layout, general) = layout.split_once("\nGeneral:\n").expect("options of all commands have a heading");
+    assert!(general.contains("--color") && !layout.contains("--color") && !options.contains("--color"));
     assert!(layout.contains("--segment-alignment") && options.contains("--to "));
 }
 

@@ -242,6 +242,8 @@ fn files_and_documents_are_told_apart() {
     let folder = Folder::new(&[("split.yaml", &split), ("two.yaml", &format!("{}---{RELU}", RELU.trim_start()))]);
     let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
     let csv = text(&["size", "split.yaml", "--format", "csv", "-d", "segment"]);
+    let both = text(&["size", "split.yaml", "split.yaml", "--format", "csv", "-d", "segment"]);
+    assert_eq!(both.lines().count(), 2 * csv.lines().count() - 1, "one title: {both}");
     assert!(csv.starts_with("file,segment,bytes\n\"split.pte\","), "{csv}");
     let short = text(&["size", "split.yaml", "--format", "csv", "-d", "kind", "--limit", "2"]);
     assert!(short.contains(" more)\","), "{short}");
@@ -489,4 +491,38 @@ fn inspect_and_check_agree_about_releases() {
         }
     }
     assert!(all > 10 && some > 10 && none > 10, "{all} {some} {none}");
+}
+
+/// Tensors with the same names in many layers are one row by default, and a stored name does not divide a tensor.
+#[test]
+fn size_groups_layers_and_counts_a_named_tensor_once() {
+    let mut values = String::new();
+    let mut calls = String::new();
+    for layer in 0..40 {
+        let name = format!("layers.{layer}.scale.weight");
+        values += &format!("      w{layer}: {{tensor: float32, data: {{fill: {layer}}}, sizes: [64], name: {name}}}\n");
+        calls += &format!("      - {{kernel: aten::add.out, args: [x, w{layer}], out: x}}\n");
+    }
+    let yaml = format!(
+        "methods:\n  forward:\n    values:\n{values}      x: {{tensor: float32, sizes: [64]}}\n    inputs: [x]\n    \
+         outputs: [x]\n    instructions:\n{calls}"
+    );
+    let folder = Folder::new(&[("model.yaml", &yaml)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    let grouped = text(&["size", "model.pte"]);
+    let mut lines = grouped.lines();
+    let title = lines.next().unwrap();
+    assert!(title.ends_with("bytes, by pattern of names and their number (`-d tensor` lists each)"), "{grouped}");
+    assert!(lines.next().unwrap().ends_with("  layers.*.scale.weight (40)"), "{grouped}");
+    assert!(!grouped.contains("(none)") && grouped.contains("  padding\n"), "{grouped}");
+    let tensors = text(&["size", "model.pte", "-d", "tensor", "--limit", "0"]);
+    let rows = tensors.lines().filter(|line| line.contains("layers.7.scale.weight") || line.contains("values[7]"));
+    assert_eq!(rows.count(), 1, "{tensors}");
+    let source = text(&["size", "model.yaml", "model.pte"]);
+    assert!(source.starts_with("model.pte: 18176 bytes, assembled from model.yaml, by pattern "), "{source}");
+    assert!(source.contains("\nmodel.pte: 18176 bytes, by pattern "), "{source}");
+    // Data have all tensors.
+    let json: Value = serde_json::from_str(&text(&["size", "model.pte", "--json"])).unwrap();
+    assert_eq!(json["dimensions"], serde_json::json!(["tensor"]));
 }

@@ -1,6 +1,7 @@
 //! Computes the sizes of the parts of a file, as a tree with the size of the file at its root. The caller selects its
 //! levels.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
@@ -20,7 +21,7 @@ words! {
     /// ```
     /// use pte_inspect::size::SizeDimension;
     ///
-    /// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
+    /// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "pattern", "tensor"]);
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,24 +34,43 @@ words! {
         Method "method",
         /// Table of the schema, or kind of the data.
         Kind "kind",
+        /// Name of a value, instruction, delegate or key, with `*` in place of numbers: `layers.*.weight`.
+        Pattern "pattern",
         /// Value, instruction, delegate or key.
         Tensor "tensor",
     } fn name;
 }
 
 impl SizeDimension {
-    fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> &'l str {
+    /// Returns the value of the dimension for bytes. Those without an owner are of a part of the file.
+    fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> Cow<'l, str> {
+        let name = names.get(leaf.owner).map(String::as_str);
         match self {
-            SizeDimension::Segment => leaf.segment,
-            SizeDimension::Method => leaf.method,
-            SizeDimension::Kind => leaf.kind,
-            SizeDimension::Tensor => names.get(leaf.owner).map_or(leaf.owner, String::as_str),
+            SizeDimension::Segment => leaf.segment.into(),
+            SizeDimension::Method if leaf.method.is_empty() => NO_METHOD.into(),
+            SizeDimension::Method => leaf.method.into(),
+            SizeDimension::Kind => leaf.kind.into(),
+            SizeDimension::Pattern | SizeDimension::Tensor if leaf.owner.is_empty() => leaf.segment.into(),
+            SizeDimension::Pattern => {
+                pattern(name.map_or(leaf.owner, |name| name.rsplit_once(" (").map_or(name, |(name, _)| name))).into()
+            }
+            SizeDimension::Tensor => name.unwrap_or(leaf.owner).into(),
         }
     }
 }
 
-/// Name of the node of bytes without a method or an owner.
-const NONE: &str = "(none)";
+/// Returns a name with `*` in place of the numbers between its punctuation.
+fn pattern(name: &str) -> String {
+    let parts = name.split_inclusive(|c: char| !c.is_alphanumeric());
+    let part = |part: &str| match part.trim_start_matches(|c: char| c.is_ascii_digit()) {
+        rest if rest.len() < part.len() && !rest.starts_with(|c: char| c.is_alphanumeric()) => format!("*{rest}"),
+        _ => part.to_owned(),
+    };
+    parts.map(part).collect()
+}
+
+/// Name of the node of bytes without a method.
+const NO_METHOD: &str = "(no method)";
 
 /// Sizes of the parts of a file as a tree of [`SizeNode`]s.
 ///
@@ -110,14 +130,11 @@ impl Filling {
     fn add(&mut self, leaf: &Leaf<'_>, dimensions: &[SizeDimension], names: &HashMap<String, String>) {
         self.bytes += leaf.bytes;
         let Some((dimension, rest)) = dimensions.split_first() else { return };
-        let name = match dimension.of(leaf, names) {
-            "" => NONE,
-            name => name,
-        };
-        if !self.children.contains_key(name) {
-            self.children.insert(name.to_owned(), Filling::default());
+        let name = dimension.of(leaf, names);
+        if !self.children.contains_key(&*name) {
+            self.children.insert(name.clone().into_owned(), Filling::default());
         }
-        if let Some(child) = self.children.get_mut(name) {
+        if let Some(child) = self.children.get_mut(&*name) {
             child.add(leaf, rest, names);
         }
     }
@@ -173,4 +190,26 @@ fn limit(children: &mut Vec<SizeNode>, rows: usize) {
         children.push(SizeNode { name: format!("({} more)", rest.len()), bytes, children: Vec::new() });
     }
     children.iter_mut().for_each(|child| limit(&mut child.children, rows));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pattern;
+
+    #[test]
+    fn patterns_have_no_numbers_between_punctuation() {
+        for (name, expected) in [
+            ("layers.0.attention.wq.weight", "layers.*.attention.wq.weight"),
+            ("p_layers_12_fc1_bias", "p_layers_*_fc1_bias"),
+            ("layer1.0.conv1.weight", "layer1.*.conv1.weight"),
+            ("methods.forward.values[3]", "methods.forward.values[*]"),
+            ("conv2d_43 filter", "conv2d_* filter"),
+            ("x_1", "x_*"),
+            ("7", "*"),
+            ("2nd é5.6", "2nd é5.*"),
+            ("", ""),
+        ] {
+            assert_eq!(pattern(name), expected, "{name}");
+        }
+    }
 }

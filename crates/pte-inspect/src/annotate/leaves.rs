@@ -171,18 +171,15 @@ fn method(path: &str) -> &str {
     if end == 0 { "" } else { &path[..start + "methods".len() + end] }
 }
 
-/// Returns the path without the fields of a value, instruction or other element of a list.
+/// Returns the path without the fields of a value, instruction or other element of a list, and without its stored name,
+/// which may follow in parentheses.
 fn owner(path: &str) -> &str {
     let after = method(path).len();
     let rest = &path[after..];
-    // The name of the element may follow in parentheses.
     let element = ELEMENTS.iter().find_map(|list| rest.find(list).map(|at| at + list.len()));
     let Some(digits) = element else { return path };
     let end = after + digits + rest[digits..].find(']').map_or(0, |at| at + 1);
-    match path[end..].strip_prefix(" (") {
-        Some(_) => path,
-        None => &path[..end],
-    }
+    &path[..end]
 }
 
 #[cfg(test)]
@@ -195,7 +192,7 @@ mod tests {
             ("methods.forward.values[3].sizes", "methods.forward", "methods.forward.values[3]"),
             ("methods.\"a.b\\\"\".values[3]", "methods.\"a.b\\\"\"", "methods.\"a.b\\\"\".values[3]"),
             ("methods[2].chains[0].instructions[1].instr_args", "methods[2]", "methods[2].chains[0].instructions[1]"),
-            ("methods.forward.values[3] (fc.weight)", "methods.forward", "methods.forward.values[3] (fc.weight)"),
+            ("methods.forward.values[3] (fc.weight)", "methods.forward", "methods.forward.values[3]"),
             ("program.methods.forward.name", "program.methods.forward", "program.methods.forward.name"),
             ("methods", "", "methods"),
             ("named_data[0].key", "", "named_data[0].key"),
