@@ -116,7 +116,7 @@ class TruncatedRule(Result):
 class FileFindings(Listing[Finding]):
     """Findings about a file, or about a document of YAML."""
 
-    __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'diagnosis', 'document', 'runtime')
+    __slots__ = ('errors', 'file', 'findings', 'notes', 'truncated', 'warnings', 'diagnosis', 'document', 'runtime', 'target')
     errors: int
     """Number of errors."""
     file: str
@@ -135,8 +135,10 @@ class FileFindings(Listing[Finding]):
     """Number of the document in its file, from 1, if the file has several."""
     runtime: str | None
     """Release of ExecuTorch that the file was compared with (`runtime=`)."""
+    target: str | None
+    """Target that the file was compared with, if there are several (`target=`)."""
     _listed = ('findings',)
-    _optional = ('diagnosis', 'document', 'runtime')
+    _optional = ('diagnosis', 'document', 'runtime', 'target')
 
 
 class Findings(Listing[Finding]):

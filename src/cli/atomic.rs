@@ -281,11 +281,6 @@ fn back_up(target: &Path) -> io::Result<Option<TempPath>> {
     Ok(fs::hard_link(target, &name).is_ok().then_some(name))
 }
 
-/// Returns an error if there is no folder to write an output to.
-pub fn check_folder(target: &Path) -> io::Result<()> {
-    folder_of(target).map(drop).map_err(|error| unwritable(target, error))
-}
-
 /// Returns the folder of an output.
 fn folder_of(target: &Path) -> io::Result<&Path> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

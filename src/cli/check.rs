@@ -31,17 +31,18 @@ pub struct CheckArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["list_targets", "print_target"])]
     inputs: Vec<PathBuf>,
-    /// Compare programs with a target: a YAML file with what a build links and its memory, or a name of --list-targets
+    /// Compare programs with a target: a YAML file with what a build links and its memory, a name of --list-targets, or
+    /// `all` of these; may be repeated
     #[arg(long, value_name = "TARGET")]
-    target: Option<PathBuf>,
+    target: Vec<PathBuf>,
     /// Print the names of the targets that need no file, and what they are
     #[arg(long, exclusive = true)]
     list_targets: bool,
     /// Print a target of --list-targets, to begin a file with
     #[arg(long, exclusive = true, value_name = "NAME")]
     print_target: Option<String>,
-    /// Compare files with a release of ExecuTorch: a version such as 1.0.1, `all`, or a folder of tables that
-    /// lab/releases/measure.py wrote
+    /// Compare files with a release of ExecuTorch: a version from 0.4.0 on, such as 1.0.1, `all`, or a folder with the
+    /// measured tables of another build
     #[arg(long, value_name = "RELEASE")]
     runtime: Option<PathBuf>,
     /// Read all data, not only metadata: validate constants and initial states, too
@@ -106,12 +107,15 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         return Err(Failure::usage("standard input can be read only once"));
     }
     let runtimes = Runtimes::parse(arguments.runtime.as_deref())?;
-    let target =
-        arguments.target.as_deref().map(|path| open_target(path, arguments.sources.confined_to())).transpose()?;
-    let messages = &messages.of_findings(false, arguments.deny_warnings);
-    if let Some(target) = &target {
-        messages.report(target.warnings());
+    let targets = open_targets(&arguments.target, &arguments.sources)?;
+    // A line for each release or target, of which a file has to suit one if they are all.
+    let is_listed = runtimes.is_all || targets.len() > 1;
+    let is_any = runtimes.is_all || arguments.target.iter().any(|target| target.as_os_str() == ALL_TARGETS);
+    if runtimes.is_all && targets.len() > 1 {
+        return Err(Failure::usage("`--runtime all` is given with several targets: compare with all of one kind"));
     }
+    let messages = &messages.of_findings(false, arguments.deny_warnings);
+    targets.iter().for_each(|target| messages.report(target.warnings()));
     let mut options = arguments.sources.validator()?;
     (options.profile, options.data) = (arguments.build.profile(), arguments.read_data);
     if arguments.all_notes {
@@ -121,7 +125,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
     for input in &arguments.inputs {
-        match validate(input, &options, &runtimes, target.as_ref(), &sources) {
+        match validate(input, &options, &runtimes, &targets, &sources) {
             Ok(files) => validated.extend(files),
             Err(error) => {
                 let file = FileFindings::of_unreadable(input.display().to_string(), &error);
@@ -133,21 +137,25 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut total = Counts::default();
     validated.iter().for_each(|validated| total.add(validated.file.counts()));
     sources.warn_unused(messages);
-    let has_warnings = target.as_ref().is_some_and(|target| !target.warnings().diagnostics.is_empty());
+    let has_warnings = targets.iter().any(|target| !target.warnings().diagnostics.is_empty());
     let is_denied = arguments.deny_warnings && (total.warnings > 0 || has_warnings || !sources.unused().is_empty());
-    if has_errors(&validated, &runtimes) || is_denied {
+    if has_errors(&validated, is_any) || is_denied {
         worst = worst.max(Exit::Input);
     }
     let least = messages.least();
     let out = match arguments.findings.format() {
         FindingsFormat::Text => {
-            // The messages of the assembler are the same for each release.
+            // The messages of the assembler are the same for each release and target.
             let first = runtimes.releases.first().and_then(|release| Some(release.as_ref()?.version().to_string()));
+            let first_target = targets.first().map(Target::name);
             let is_first = |validated: &&Validated| {
-                validated.is_read && (validated.file.runtime.is_none() || validated.file.runtime == first)
+                let FileFindings { runtime, target, .. } = &validated.file;
+                validated.is_read
+                    && (runtime.is_none() || *runtime == first)
+                    && (target.is_none() || target.as_deref() == first_target)
             };
             validated.iter().filter(is_first).for_each(|validated| messages.report(&validated.file.report));
-            if runtimes.is_all {
+            if is_listed {
                 let files = || validated.iter().filter(|validated| validated.is_read).map(|validated| &validated.file);
                 let is_printed = |file: &&FileFindings| messages.warns() || file.counts().errors > 0;
                 let help = if messages.warns() { help(&validated) } else { String::new() };
@@ -164,11 +172,11 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-/// Returns `true` if a file has errors; with `--runtime all`, if it has some with each release.
-fn has_errors(validated: &[Validated], runtimes: &Runtimes) -> bool {
+/// Returns `true` if a file has errors; with `is_any` release or target, if it has some with each.
+fn has_errors(validated: &[Validated], is_any: bool) -> bool {
     let mut read = validated.iter().filter(|validated| validated.is_read);
     let is_wrong = |validated: &Validated| validated.file.counts().errors > 0;
-    if !runtimes.is_all {
+    if !is_any {
         return read.any(is_wrong);
     }
     // The results of a file are adjacent.
@@ -197,7 +205,7 @@ fn validate(
     input: &Path,
     options: &CheckOptions,
     runtimes: &Runtimes,
-    target: Option<&Target>,
+    targets: &[Target],
     sources: &Sources<'_>,
 ) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
@@ -213,20 +221,43 @@ fn validate(
     } else {
         vec![source]
     };
-    // All documents of a file have the work of one program.
-    let options = options.clone().work(Work::default());
+    // All documents of a file have the work of one program, with each target.
+    let targets: Vec<Option<&Target>> =
+        if targets.is_empty() { vec![None] } else { targets.iter().map(Some).collect() };
+    let options: Vec<CheckOptions> = targets.iter().map(|_| options.clone().work(Work::default())).collect();
     let mut validated = Vec::new();
     for source in documents {
-        let found = validate_source(&source, &options, &runtimes.releases, target)?;
-        validated.extend(found.into_iter().zip(&runtimes.releases).map(|(mut found, release)| {
-            found.file.runtime = release.as_ref().map(|release| release.version().to_string());
-            found
-        }));
+        for (target, options) in targets.iter().zip(&options) {
+            let found = validate_source(&source, options, &runtimes.releases, *target)?;
+            validated.extend(found.into_iter().zip(&runtimes.releases).map(|(mut found, release)| {
+                found.file.runtime = release.as_ref().map(|release| release.version().to_string());
+                found.file.target = target.filter(|_| targets.len() > 1).map(|target| target.name().to_owned());
+                found
+            }));
+        }
     }
     Ok(validated)
 }
 
-/// Opens the target of `--target`: a file, or a ready one.
+/// Value of `--target` for all ready targets.
+const ALL_TARGETS: &str = "all";
+
+/// Opens the targets of `--target`.
+///
+/// # Errors
+/// Those of [`open_target`].
+fn open_targets(paths: &[PathBuf], sources: &SourceArguments) -> Result<Vec<Target>, Failure> {
+    let mut targets = Vec::new();
+    for path in paths {
+        match path.as_os_str() == ALL_TARGETS {
+            true => targets.extend(Target::ready_names().filter_map(Target::ready)),
+            false => targets.push(open_target(path, sources.confined_to())?),
+        }
+    }
+    Ok(targets)
+}
+
+/// Opens a target of `--target`: a file, or a ready one.
 ///
 /// # Errors
 /// A file that cannot be read; malformed keys and values; an unknown name.
@@ -237,7 +268,7 @@ pub fn open_target(path: &Path, confined_to: Option<&Path>) -> Result<Target, Fa
     }
     // A word without the extension of a source is the name of a ready target.
     if !path.exists() && !io::is_source_name(path) && path.components().count() == 1 {
-        return Err(unknown_target(name, "a file, or "));
+        return Err(unknown_target(name, "a file, `all`, or "));
     }
     Ok(Target::open(path, confined_to)?)
 }

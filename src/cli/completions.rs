@@ -27,7 +27,8 @@ fn names(command: &str, argument: &str) -> Option<Vec<String>> {
     let owned = |name: &str| name.to_owned();
     let releases = || Release::known().map(|release| release.version().to_string());
     Some(match (command, argument) {
-        (_, "target" | "print_target") => Target::ready_names().map(owned).collect(),
+        (_, "target") => Target::ready_names().chain(["all"]).map(owned).collect(),
+        (_, "print_target") => Target::ready_names().map(owned).collect(),
         (_, "runtime") => releases().chain(["all".to_owned()]).collect(),
         (_, "for_runtime") => releases().collect(),
         ("explain", "texts") => {

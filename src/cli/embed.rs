@@ -1,7 +1,6 @@
 //! `pte-emit embed FILE... -o NAME`: programs and `.ptd` files as arrays in C or assembly.
 
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -18,7 +17,7 @@ use super::exit::{Exit, Failure};
 use super::formats;
 use super::io::{self, Messages, STREAM};
 use super::options::ForceArguments;
-use super::outputs::{self, Outputs, Replaced};
+use super::outputs::{NewFolder, Outputs, Replaced, Writer};
 use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `embed`.
@@ -112,6 +111,10 @@ pub fn run(arguments: &EmbedArguments, messages: &Messages) -> Result<Exit, Fail
     let name = name.ok_or_else(|| Failure::Usage(format!("output {} has no name in UTF-8", stem.display())))?;
     let options = EmbedOptions::default().style(arguments.style).section(arguments.section.clone());
     let embedding = Embedding::new(name, files, options).map_err(|error| Failure::Usage(error.to_string()))?;
+    // An assembly has paths relative to it.
+    let folder = stem.parent().unwrap_or(Path::new(""));
+    let _created =
+        NewFolder::create(folder).map_err(|error| Failure::writing(&folder.display().to_string(), &error))?;
     let targets = targets(&embedding, &paths, form, &stem)?;
     check_targets(&targets, &dependencies)?;
     let mut outputs = Outputs::new("", arguments.replace.force);
@@ -263,16 +266,14 @@ fn targets<'a>(
     };
     let text = |path: PathBuf, content: Content<'a>| Target { path, size: 0, is_text: true, content };
     let header = with(".h");
-    // An assembly has paths relative to it.
-    outputs::check_folder(&header).map_err(|error| Failure::writing("", &error))?;
     let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if form == Form::Header {
-        let content: Content<'a> = Box::new(|out| embedding.write_whole_header(&mut Plain(out)));
+        let content: Content<'a> = Box::new(|out| embedding.write_whole_header(&mut Writer(out)));
         return Ok(vec![Target { size: embedding.source_size(), ..text(header, content) }]);
     }
-    let mut targets = vec![text(header, Box::new(|out| embedding.write_header(&mut Plain(out))))];
+    let mut targets = vec![text(header, Box::new(|out| embedding.write_header(&mut Writer(out))))];
     if form == Form::Source {
-        let content: Content<'a> = Box::new(move |out| embedding.write_source(&header_name, &mut Plain(out)));
+        let content: Content<'a> = Box::new(move |out| embedding.write_source(&header_name, &mut Writer(out)));
         targets.push(Target { size: embedding.source_size(), ..text(with(".c"), content) });
         return Ok(targets);
     }
@@ -292,25 +293,12 @@ fn targets<'a>(
         };
         names.push(relative(path, folder)?);
     }
-    targets.push(text(with(".S"), Box::new(move |out| embedding.write_assembly(&names, &mut Plain(out)))));
+    targets.push(text(with(".S"), Box::new(move |out| embedding.write_assembly(&names, &mut Writer(out)))));
     if embedding.has_tables() {
-        let content: Content<'a> = Box::new(move |out| embedding.write_tables(&header_name, &mut Plain(out)));
+        let content: Content<'a> = Box::new(move |out| embedding.write_tables(&header_name, &mut Writer(out)));
         targets.push(text(with("_tables.c"), content));
     }
     Ok(targets)
-}
-
-/// A sink as a writer.
-struct Plain<'a>(&'a mut dyn ByteSink);
-
-impl Write for Plain<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// Returns the path of a file relative to a folder, with `/` between its parts.

@@ -85,6 +85,8 @@ pub struct FileFindings {
     pub document: Option<usize>,
     /// Release of ExecuTorch that the file was compared with (`--runtime`).
     pub runtime: Option<String>,
+    /// Target that the file was compared with, if there are several (`--target`).
+    pub target: Option<String>,
     /// The file is YAML: offsets of findings are in the files that it assembles to.
     pub is_yaml: bool,
     /// Messages of assembling YAML; empty for a binary file.
@@ -174,6 +176,9 @@ struct FileDocument<'f> {
     /// Release of ExecuTorch that the file was compared with (`--runtime`).
     #[serde(skip_serializing_if = "Option::is_none")]
     runtime: Option<&'f str>,
+    /// Target that the file was compared with, if there are several (`--target`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'f str>,
     #[serde(flatten)]
     counts: Counts,
     /// Messages, and of each rule the first 20 findings.
@@ -319,6 +324,7 @@ impl FileFindings {
             file: &self.name,
             document: self.document,
             runtime: self.runtime.as_deref(),
+            target: self.target.as_deref(),
             counts: self.counts(),
             findings: self.entries().map(Entry::document).collect(),
             truncated: self.truncated().collect(),

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::ColorChoice;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use pte_emit::command::text::{counted, escaped};
 use pte_emit::command::workers::lock;
 use pte_emit::command::{bytes, is_text, other_format};
@@ -253,9 +254,14 @@ impl Messages {
         if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let line = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
+        let line = "{wide_bar} {binary_bytes} of {binary_total_bytes}{rate}";
         let style = ProgressStyle::with_template(line).unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(bytes).with_style(style)
+        ProgressBar::new(bytes).with_style(style.with_key(
+            "rate",
+            move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = out.write_str(&rate(state.elapsed(), state.pos(), state.len().unwrap_or(bytes)));
+            },
+        ))
     }
 
     /// Progress of a search whose length is not known; hidden if standard error is not a terminal.
@@ -337,4 +343,28 @@ pub fn canonical(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     path.canonicalize().unwrap_or_else(|_| folder.join(path.file_name().unwrap_or_default()))
+}
+
+/// Returns the rate of `done` of `all` bytes and the time that is left: nothing in the first second, or the first
+/// MiB or percent, in which they are not yet known.
+fn rate(elapsed: Duration, done: u64, all: u64) -> String {
+    let seconds = elapsed.as_secs_f64();
+    if seconds < 1.0 || done == 0 || done < (all / 100).min(1 << 20) {
+        return String::new();
+    }
+    let per_second = done as f64 / seconds;
+    let left = Duration::from_secs((all.saturating_sub(done) as f64 / per_second).ceil() as u64);
+    format!(", {}/s, {} left", BinaryBytes(per_second as u64), HumanDuration(left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_begin_when_they_are_known() {
+        let rate = |milliseconds, done| rate(Duration::from_millis(milliseconds), done, 1000 << 20);
+        assert_eq!([rate(0, 195), rate(900, 500 << 20), rate(5000, 195), rate(5000, 0)], [""; 4]);
+        assert_eq!(rate(5000, 500 << 20), ", 100.00 MiB/s, 5 seconds left");
+    }
 }

@@ -20,7 +20,8 @@ pub struct OptimizeArguments {
     /// .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// Restrict the command to a part: passes that run, separated by commas
+    /// Restrict the command to a part: folding (calls on constants become constants), identity (copies and what has no
+    /// effect are removed), memory (order, sharing and plan); separated by commas
     #[arg(long, value_name = "PART", value_parser = passes)]
     only: Option<Passes>,
     /// Number of bytes by which folding may make the file larger

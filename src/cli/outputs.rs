@@ -6,7 +6,7 @@ use std::path::Path;
 use pte_emit::{Blob, ByteSink};
 
 use super::atomic::AtomicFiles;
-pub use super::atomic::{NewFolder, check_folder, remove_unfinished, unwritable};
+pub use super::atomic::{NewFolder, remove_unfinished, unwritable};
 use super::exit::Failure;
 use super::io as files;
 
@@ -130,6 +130,19 @@ impl Outputs {
     /// I/O errors, with the path of the target.
     pub fn commit(self) -> Result<(), Failure> {
         self.files.commit().map_err(|error| Failure::writing(&self.input, &error))
+    }
+}
+
+/// A sink as a writer.
+pub struct Writer<'a>(pub &'a mut dyn ByteSink);
+
+impl io::Write for Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

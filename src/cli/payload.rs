@@ -128,6 +128,9 @@ impl InputArguments {
         let found = |count| format!("expected one program, found {}", counted(count, "document"));
         let source = sources.open_one(path, found)?;
         sources.warn_unused(messages);
+        if source.payloads()?.is_empty() {
+            messages.summary(&format!("{}: no delegates\n", escaped(source.name())));
+        }
         Ok(Input { payloads: source.payloads()?, name: source.name().to_owned() })
     }
 }

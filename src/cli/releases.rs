@@ -74,15 +74,18 @@ impl ForRuntimeArguments {
 /// Maximum number of characters of the value found, and of the value expected, in a line.
 const FOUND: usize = 200;
 
-/// Formats what `--runtime all` prints about a file and a release: a line.
+/// Formats what `--runtime all` prints about a file and a release, or `--target all` about a file and a target: a line.
 pub fn line(file: &FileFindings) -> String {
     let label = file.label();
-    let release = file.runtime.as_deref().unwrap_or_default();
+    let (release, prefix) = match (&file.target, &file.runtime) {
+        (Some(target), _) => (&**target, "R-"),
+        (None, release) => (release.as_deref().unwrap_or_default(), "V-"),
+    };
     let Counts { errors, warnings, .. } = file.counts();
     let is_error = |finding: &&Finding| finding.rule.severity <= RuleSeverity::Invalid;
-    // The behaviour of the release itself comes first.
+    // What the release or the target itself lacks comes first.
     let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
-    let is_of_release = |finding: &&Finding| finding.rule.id.as_str().starts_with("V-");
+    let is_of_release = |finding: &&Finding| finding.rule.id.as_str().starts_with(prefix);
     let first = findings().find(is_of_release).or_else(|| findings().next());
     match (first, errors, warnings) {
         (Some(first), _, _) => {
@@ -101,11 +104,14 @@ pub fn line(file: &FileFindings) -> String {
     }
 }
 
-/// Formats, for several files, how many of them each release runs: a line for each release.
+/// Formats, for several files, how many of them each release or target runs: a line for each.
 pub fn summary<'f>(files: impl Iterator<Item = &'f FileFindings>) -> String {
-    let mut counts: Vec<(&str, usize, usize)> = Vec::new();
+    let mut counts: Vec<(String, usize, usize)> = Vec::new();
     for file in files {
-        let release = file.runtime.as_deref().unwrap_or_default();
+        let release = match (&file.target, &file.runtime) {
+            (Some(target), _) => target.clone(),
+            (None, release) => format!("ExecuTorch {}", release.as_deref().unwrap_or_default()),
+        };
         let at = counts.iter().position(|(known, _, _)| *known == release).unwrap_or_else(|| {
             counts.push((release, 0, 0));
             counts.len() - 1
@@ -114,5 +120,5 @@ pub fn summary<'f>(files: impl Iterator<Item = &'f FileFindings>) -> String {
         counts[at].2 += 1;
     }
     counts.retain(|(_, _, files)| *files > 1);
-    counts.iter().map(|(release, runs, files)| format!("ExecuTorch {release} runs {runs} of {files} files\n")).collect()
+    counts.iter().map(|(release, runs, files)| format!("{release} runs {runs} of {files} files\n")).collect()
 }

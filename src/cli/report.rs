@@ -97,10 +97,14 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     if let Some(path) = &arguments.etdump {
         options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &arguments.method)?);
     }
+    let progress = arguments.data_statistics.then(|| messages.spinner());
+    progress.iter().for_each(|bar| bar.set_message("reading all data"));
     let report = match &newer {
-        Some(newer) => newer.report(Some(&first), &options)?,
-        None => first.report(None, &options)?,
+        Some(newer) => newer.report(Some(&first), &options),
+        None => first.report(None, &options),
     };
+    progress.iter().for_each(|bar| bar.finish_and_clear());
+    let report = report?;
     match output {
         Some(path) => {
             let replaced = match format {

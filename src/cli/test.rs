@@ -236,8 +236,15 @@ impl<'r> TestDocument<'r> {
             [(passed, "passed"), (failed, "failed"), (no_outputs, "without expected outputs"), (error, "not run")];
         let counts: Vec<String> =
             counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-        let _ =
-            writeln!(out, "{}: {}", counted((passed + failed + no_outputs + error) as u64, "test"), counts.join(", "));
+        // Without a file that ran, all is said.
+        if !counts.is_empty() {
+            let _ = writeln!(
+                out,
+                "{}: {}",
+                counted((passed + failed + no_outputs + error) as u64, "test"),
+                counts.join(", ")
+            );
+        }
         out
     }
 }

@@ -348,3 +348,105 @@ fn several_operators_are_a_list_and_one_is_described() {
     // A part of a single name is enough.
     assert_eq!(ops(&["constant_pad_nd"]), ops(&["aten::constant_pad_nd.out"]));
 }
+
+/// A file has what standard output would have, without colours; an offset is a range of one byte.
+#[test]
+fn annotate_writes_a_file_and_takes_an_offset() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("notes.txt", "mine")]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let printed = stdout(&folder.run(&["annotate", "model.pte"]).exits(0));
+    folder.run(&["annotate", "model.pte", "-o", "all.txt", "--color", "always"]).exits(0);
+    assert_eq!(String::from_utf8(folder.read("all.txt")).unwrap(), printed);
+    folder.run(&["annotate", "model.pte", "-o", "notes.txt"]).exits(2).stderr_contains("would be lost");
+    folder.run(&["annotate", "model.pte", "-o", "notes.txt", "--force"]).exits(0);
+    folder.run(&["annotate", "model.pte", "-o", "model.pte", "--force"]).exits(2).stderr_contains("model.pte");
+    let ranges =
+        ["0x9", "9..10"].map(|range| stdout(&folder.run(&["annotate", "model.pte", "--range", range]).exits(0)));
+    assert!(ranges[0] == ranges[1] && ranges[0].lines().count() < printed.lines().count(), "{ranges:?}");
+}
+
+/// Commands that find nothing say so.
+#[test]
+fn nothing_is_reported() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    for command in ["list", "show"] {
+        let done = folder.run(&["payload", command, "model.yaml"]).exits(0);
+        assert_eq!((stdout(&done), &*done.stderr), (String::new(), "model.yaml: no delegates\n"));
+        folder.run(&["payload", command, "model.yaml", "-q"]).exits(0).stderr_is_empty();
+    }
+    let done = folder.run(&["test", "model.yaml", "--runner", "true"]).exits(1).stderr_contains("there are no tests");
+    assert_eq!(stdout(&done), "");
+}
+
+/// The values of options are in their help, not in a document.
+#[test]
+fn helps_have_the_passes_and_the_letters_of_operators() {
+    let folder = Folder::new(&[]);
+    let help = stdout(&folder.run(&["optimize", "--help"]).exits(0));
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(pte_emit::edit::OptimizePass::WORDS.iter().all(|pass| help.contains(&format!("{pass} ("))), "{help}");
+    assert!(help.contains("T Tensor, S Scalar, i int") && !help.contains("docs/"), "{help}");
+}
+
+/// Inputs are numbered in their order, also if the values have another.
+#[test]
+fn inputs_have_their_order_in_names() {
+    let yaml = "methods:\n  forward:\n    values:\n      pos: {tensor: int64, sizes: [1]}\n      image: {tensor: float32, sizes: [4]}\n    \
+                inputs: [image, pos]\n    outputs: [y, z]\n    instructions:\n      - {kernel: aten::relu.out, args: [image], out: y}\n      \
+                - {kernel: aten::add.out, args: [pos, pos], out: z}\n";
+    let folder = Folder::new(&[("model.yaml", yaml)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let shown = stdout(&folder.run(&["inspect", "model.pte"]).exits(0));
+    let (first, second) = (shown.find("x: float32 [4]").unwrap(), shown.find("x_1: int64 [1]").unwrap());
+    assert!(first < second, "{shown}");
+    assert!(stdout(&folder.run(&["dump", "model.pte", "--exact"]).exits(0)).contains("inputs: [x, x_1]"));
+}
+
+/// The page is sent to others, whom folders of this machine do not concern.
+#[test]
+fn reports_have_no_absolute_paths() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let path = folder.path().join("model.pte");
+    for newer in [&[][..], &["model.pte"]] {
+        let done = folder.run(&[&["report", path.to_str().unwrap()], newer].concat()).exits(0);
+        let page = stdout(&done);
+        assert!(page.contains("model.pte") && !page.contains(folder.path().to_str().unwrap()));
+    }
+}
+
+/// A line for each target; a file that suits one of all has no errors.
+#[test]
+fn several_targets_are_lines() {
+    let large = RELU.replace("[2, 2]", "[1000, 1000]");
+    let folder = Folder::new(&[("model.yaml", &large), ("old.yaml", &format!("{RELU}version: 7\n"))]);
+    let names: Vec<String> = stdout(&folder.run(&["check", "--list-targets"]))
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().into())
+        .collect();
+    let all = stdout(&folder.run(&["check", "model.yaml", "--target", "all"]).exits(0));
+    let lines: Vec<&str> = all.lines().filter(|line| line.starts_with("model.yaml: ")).collect();
+    assert_eq!(lines.len(), names.len(), "{all}");
+    assert!(names.iter().zip(&lines).all(|(name, line)| line.starts_with(&format!("model.yaml: {name}: "))), "{all}");
+    assert!(lines.iter().any(|line| line.ends_with(": yes")) && all.contains("model.yaml: pico2: no: [R-"), "{all}");
+    folder.run(&["check", "old.yaml", "--target", "all"]).exits(1);
+    // Each of those that are named.
+    folder.run(&["check", "model.yaml", "--target", "wheel-1.5.1", "--target", "pico2"]).exits(1);
+    let document = json(&stdout(&folder.run(&["check", "model.yaml", "--target", "all", "--json"]).exits(0)));
+    let targets = document["files"].as_array().unwrap().iter().map(|file| file["target"].as_str().unwrap());
+    assert!(targets.eq(names.iter()), "{document}");
+    folder
+        .run(&["check", "model.yaml", "--target", "all", "--runtime", "all"])
+        .exits(2)
+        .stderr_contains("all of one kind");
+}
+
+#[test]
+fn embed_creates_its_folder() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    folder.run(&["embed", "model.pte", "-o", "new/app/model.h"]).exits(0);
+    folder.run(&["embed", "model.pte", "-o", "asm/model.S"]).exits(0);
+    let source = String::from_utf8(folder.read("asm/model.S")).unwrap();
+    assert!(folder.names().contains(&"new/app/model.h".to_owned()) && source.contains("../model.pte"), "{source}");
+}

@@ -41,7 +41,7 @@ fn completions_have_names_of_releases_targets_errors_rules_and_operators() {
         }
     }
     // A file is a target, too.
-    assert!(stdout(&folder, &["completions", "zsh"]).contains("wheel-1.5.1 zephyr-hello; _files}'"));
+    assert!(stdout(&folder, &["completions", "zsh"]).contains("wheel-1.5.1 zephyr-hello all; _files}'"));
     let fish = stdout(&folder, &["completions", "fish"]);
     let target = fish.lines().find(|line| line.contains(" -l target ")).unwrap();
     assert!(target.contains(" -r -F "), "{target}");

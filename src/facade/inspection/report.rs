@@ -1,6 +1,8 @@
 //! [`Model::report`]: the answers of the other methods of [`Model`] on one page, or as a graph. Nothing is computed
 //! here; [`pte_inspect::report`] draws.
 
+use std::path::Path;
+
 use super::{InspectOptions, Inspected, SizeOptions};
 use crate::facade::model::{DiffOptions, Model};
 use pte_check::{CheckOptions, Findings};
@@ -71,7 +73,7 @@ impl Model {
     /// The file cannot be read or is of an unknown format, the YAML is invalid, or a graph is requested of a file
     /// without a program.
     pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
-        let name = self.label();
+        let name = title(self);
         let [sizes, tensors] = REPORT_LEVELS.map(|levels| self.size(&SizeOptions { dimensions: levels.to_vec() }));
         let (sizes, tensors) = (sizes?, tensors?);
         let findings = self.check(&options.check)?;
@@ -126,9 +128,14 @@ impl Model {
         let mut contents = contents.unwrap_or_default().into_iter();
         let mut findings = findings.into_iter();
         let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {
+            let name = shown(name);
+            (size.file, tensors.file) = (name.clone(), name.clone());
             size.limit(REPORT_CHILDREN);
             tensors.limit(REPORT_TENSORS);
-            let contents = contents.next().map(|(_, contents)| contents);
+            let contents = contents.next().map(|(_, mut contents)| {
+                contents.file.clone_from(&name);
+                contents
+            });
             let findings =
                 findings.next().map_or_else(|| Findings::new(options.check.profile), |(_, findings)| findings);
             ReportedFile { name, contents, size, tensors, findings }
@@ -139,7 +146,7 @@ impl Model {
             graph,
             profile: options.profile.clone(),
             error,
-            before: before.map(Model::label),
+            before: before.map(title),
             changes,
             comparison_error,
             data_statistics: options.data_statistics,
@@ -153,5 +160,18 @@ fn unless_io<T>(result: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     match result {
         Err(error) if error.io_kind().is_some() => Err(error),
         result => Ok(result),
+    }
+}
+
+/// Returns the name of a model in a page, which others see.
+fn title(model: &Model) -> String {
+    shown(model.label())
+}
+
+/// Returns the path of a file; of an absolute one, which names folders of this machine, the last part.
+fn shown(path: String) -> String {
+    match Path::new(&path).file_name().filter(|_| Path::new(&path).is_absolute()) {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => path,
     }
 }

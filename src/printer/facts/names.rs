@@ -69,8 +69,14 @@ impl<'p> Namer<'_, 'p> {
             let is_constant = tensor.is_some_and(|t| t.memory == Memory::None && t.data != TensorData::None);
             is_constant && suggested[*index].is_none() && self.uses.first[*index].is_some()
         };
-        let (constants, others): (Vec<usize>, Vec<usize>) =
+        let (constants, mut others): (Vec<usize>, Vec<usize>) =
             (0..suggested.len()).filter(|index| !self.literals[*index]).partition(is_used_constant);
+        // Inputs are numbered in their order.
+        let mut order = vec![usize::MAX; suggested.len()];
+        for (number, input) in self.plan.inputs.iter().flatten().enumerate() {
+            input.item_mut(&mut order).into_iter().for_each(|first| *first = number.min(*first));
+        }
+        others.sort_by_key(|index| order[*index]);
         let mut name = |index: usize| {
             let fallback = || Cow::Borrowed(fallback(&self.plan.values()[index]));
             (index, suggested[index].take().unwrap_or_else(fallback))
