@@ -99,8 +99,8 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-/// Makes patterns of names, with the tensors of each, the rows of a tree, if these are at most half as many; otherwise the
-/// tensors. Returns true for patterns.
+/// Makes patterns of names, with the tensors of each, the rows of a tree, if these are at most half as many; otherwise
+/// the tensors. Returns true for patterns.
 fn group(patterns: &mut Vec<SizeNode>) -> bool {
     let tensors: usize = patterns.iter().map(|pattern| pattern.children.len()).sum();
     let is_shorter = 2 * patterns.len() <= tensors;

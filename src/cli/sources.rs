@@ -35,8 +35,8 @@ pub struct SourceArguments {
     #[arg(help_heading = HEADING, long, value_name = "FILE.ptd")]
     pub with: Vec<PathBuf>,
     /// List of custom operators, one per line, such as my::scale.out self:T factor:f=1 out:T!; types are T Tensor, S
-    /// Scalar, i int, f float, b bool, s str, d ScalarType, m MemoryFormat, followed by [] list, ? optional, ! out, & in
-    /// place; ->T is a result
+    /// Scalar, i int, f float, b bool, s str, d ScalarType, m MemoryFormat, followed by [] list, ? optional, ! out,
+    /// & in place; ->T is a result
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     ops: Vec<PathBuf>,
 }

@@ -24,6 +24,11 @@ CASES = [
     ("pte-emit completions fi", "pte-emit completions fish "),
     ("pte-emit check --format sar", "pte-emit check --format sarif "),
     ("pte-emit check only-f", "pte-emit check only-file.pte "),
+    ("pte-emit check --target pic", "pte-emit check --target pico2 "),
+    ("pte-emit check --target only-f", "pte-emit check --target only-file.pte "),
+    ("pte-emit check --runtime 0.7", "pte-emit check --runtime 0.7.0 "),
+    ("pte-emit explain OperatorM", "pte-emit explain OperatorMissing "),
+    ("pte-emit ops aten::add.o", "pte-emit ops aten::add.out "),
     ("pte-emit only-f", "pte-emit only-file.pte "),
 ]
 
