@@ -79,7 +79,7 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
             for model in models {
                 let source = model.is_text().then(|| model.name());
                 for (name, mut size) in model.size(&options)? {
-                    let is_grouped = is_grouped && group(&mut size.children);
+                    let is_grouped = is_grouped && group(&mut size.children, limit);
                     size.limit(limit);
                     match format {
                         SizeFormat::Text => write_text(&name, source, &size, is_grouped, &mut out),
@@ -99,26 +99,23 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-/// Makes patterns of names, with the tensors of each, the rows of a tree, if these are at most half as many; otherwise
-/// the tensors. Returns true for patterns.
-fn group(patterns: &mut Vec<SizeNode>) -> bool {
+/// Makes patterns of names, with the tensors of each, the rows of a tree, if the tensors are more than the rows that
+/// are printed, and at least twice as many as the patterns; otherwise the tensors. Returns true for patterns.
+fn group(patterns: &mut Vec<SizeNode>, rows: usize) -> bool {
     let tensors: usize = patterns.iter().map(|pattern| pattern.children.len()).sum();
-    let is_shorter = 2 * patterns.len() <= tensors;
-    for pattern in patterns.iter_mut() {
-        match &mut pattern.children[..] {
-            [one] if is_shorter => pattern.name = std::mem::take(&mut one.name),
-            several if is_shorter => pattern.name += &format!(" ({})", several.len()),
-            _ => {}
-        }
-        if is_shorter {
-            pattern.children.clear();
-        }
-    }
-    if !is_shorter {
+    if tensors <= rows || 2 * patterns.len() > tensors {
         *patterns = patterns.drain(..).flat_map(|pattern| pattern.children).collect();
         patterns.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        return false;
     }
-    is_shorter
+    for pattern in patterns {
+        match &mut pattern.children[..] {
+            [one] => pattern.name = std::mem::take(&mut one.name),
+            several => pattern.name += &format!(" ({})", several.len()),
+        }
+        pattern.children.clear();
+    }
+    true
 }
 
 /// Prints a tree. `source` is the YAML that assembles to the file.

@@ -517,6 +517,7 @@ fn size_groups_layers_and_counts_a_named_tensor_once() {
     assert!(lines.next().unwrap().ends_with("  layers.*.scale.weight (40)"), "{grouped}");
     assert!(!grouped.contains("(none)") && grouped.contains("  padding\n"), "{grouped}");
     let tensors = text(&["size", "model.pte", "-d", "tensor", "--limit", "0"]);
+    assert_eq!(text(&["size", "model.pte", "--limit", "0"]), tensors);
     let rows = tensors.lines().filter(|line| line.contains("layers.7.scale.weight") || line.contains("values[7]"));
     assert_eq!(rows.count(), 1, "{tensors}");
     let source = text(&["size", "model.yaml", "model.pte"]);
