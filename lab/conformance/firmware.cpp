@@ -42,6 +42,7 @@ struct Runner {
   size_t fast; // index of the pool apart, or none
   bool planned_apart; // the planned pools are not in the method allocator
   bool temporary;
+  bool lists_planned; // the list of the planned pools is in the method allocator
   enum { kNothing, kBuffers, kValues } inputs;
 };
 
@@ -49,10 +50,11 @@ constexpr size_t kNone = ~size_t{0};
 constexpr size_t kDefault = rt::MemoryAllocator::kDefaultAlignment;
 
 const Runner kRunners[] = {
-    {"zephyr", kDefault, false, kNone, false, true, Runner::kBuffers},
-    {"cmsis", 16, true, 2, false, true, Runner::kValues},
-    {"esp32", 16, false, kNone, false, true, Runner::kValues},
-    {"pico", 16, false, kNone, true, false, Runner::kNothing},
+    {"zephyr", kDefault, false, kNone, false, true, false, Runner::kBuffers},
+    {"cmsis", 16, true, 2, false, true, false, Runner::kValues},
+    {"esp32", 16, false, kNone, false, true, false, Runner::kValues},
+    {"pico", 16, false, kNone, true, false, false, Runner::kNothing},
+    {"arduino", kDefault, false, kNone, false, false, true, Runner::kNothing},
 };
 
 int failed(const char* step, Error error) {
@@ -122,6 +124,10 @@ int run(const Runner& runner, const char* name, const size_t* sizes, rt::Program
   rt::MemoryAllocator fast(sizes[2], fast_pool.get());
   std::vector<rt::Span<uint8_t>> spans;
   std::vector<Block> apart;
+  if (runner.lists_planned &&
+      allocator.allocate(meta->num_memory_planned_buffers() * sizeof(rt::Span<uint8_t>)) == nullptr) {
+    return failed("planned", Error::MemoryAllocationFailed);
+  }
   for (size_t id = 0; id < meta->num_memory_planned_buffers(); ++id) {
     const size_t size = static_cast<size_t>(meta->memory_planned_buffer_size(id).get());
     uint8_t* buffer = nullptr;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::release::EXECUTORCH;
 use pte_emit::{
     Code, Error,
     check::Work,
@@ -248,7 +249,11 @@ impl Screen<'_> {
         let bytes = method.method_allocator.bytes;
         let at_least = if method.method_allocator.at_least { "at least " } else { "" };
         let planned = counted(method.planned_bytes, "byte");
-        self.line(4, "memory", &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit)"));
+        self.line(
+            4,
+            "memory",
+            &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit, ExecuTorch {EXECUTORCH})"),
+        );
         let constant = method.constant_calls;
         if constant.calls > 0 {
             let (calls, bytes) = (counted(constant.calls, "call"), counted(constant.bytes, "byte"));

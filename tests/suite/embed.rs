@@ -357,6 +357,71 @@ fn a_program_of_cmake_and_its_data_have_two_paths() {
     assert!(!failed.status.success() && stderr.contains("is the path of the .ptd, too"), "{stderr}");
 }
 
+/// The heap of delegates is that which `memory` prints for each binary interface.
+#[test]
+fn figures_have_the_heap_of_delegates() {
+    let folder = Folder::new(&[]);
+    let source = example("xnnpack_linear");
+    folder.run(&["embed", &source, "-q", "-o", "net.h", "--facts"]).exits(0);
+    let bytes = ["64", "arm32"].map(|abi| {
+        let done = folder.run(&["memory", &source, "-q", "--json", "--abi", abi]).exits(0);
+        let memory: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        memory["methods"][0]["delegate_bytes"].as_u64().unwrap_or_default()
+    });
+    let header = text(&folder, "net.h");
+    let is_defined = |bytes: &u64| {
+        header.lines().any(|line| {
+            line.starts_with("#define XNNPACK_LINEAR_PTE_FORWARD_DELEGATE_HEAP_SIZE ")
+                && line.split(' ').nth(2) == Some(bytes.to_string().as_str())
+        })
+    };
+    assert!(bytes[0] > 0 && bytes.iter().all(is_defined), "{bytes:?}\n{header}");
+}
+
+/// A build fails for a program that does not fit a board or a limit of memory, and checks again when either changes.
+#[test]
+#[ignore = "needs cmake"]
+fn a_check_of_cmake_fails_the_build() {
+    let linear = std::fs::read_to_string(example("linear")).unwrap();
+    let board = "operators: [aten::addmm.out, aten::permute_copy.out, aten::relu.out]\n";
+    let folder = Folder::new(&[("m.yaml", &linear), ("board.yaml", board)]);
+    let include = root().join("cmake/PteEmit.cmake").display().to_string();
+    let build = |arguments: &str| {
+        let lines = format!(
+            "cmake_minimum_required(VERSION 3.24)\nproject(m LANGUAGES NONE)\ninclude({include})\n\
+             pte_emit_program(m SOURCE m.yaml EXTERNAL_DATA)\npte_emit_check(m_check FILES m {arguments})\n"
+        );
+        folder.write("CMakeLists.txt", lines);
+        let tool = format!("-DPTE_EMIT_EXECUTABLE={}", env!("CARGO_BIN_EXE_pte-emit"));
+        let run = |arguments: &[&str]| {
+            let output = Command::new("cmake").args(arguments).current_dir(folder.path()).output().unwrap();
+            let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            (output.status.success(), text)
+        };
+        let configured = run(&["-S", ".", "-B", "build", &tool]);
+        if configured.0 { run(&["--build", "build"]) } else { configured }
+    };
+    let fits = "TARGET board.yaml MAX planned=1000000 total=1000000 ABI arm32";
+    let (succeeds, text) = build(fits);
+    assert!(succeeds && text.contains("Checking files for m_check"), "{text}");
+    let (succeeds, text) = build(fits);
+    assert!(succeeds && !text.contains("Checking files"), "{text}");
+    folder.write("board.yaml", "operators: [aten::add.out]\n");
+    let (succeeds, text) = build(fits);
+    assert!(!succeeds && text.contains("[R-1]"), "{text}");
+    for (arguments, message) in [
+        ("MAX planned=0", "planned"),
+        ("TARGET no-such-board", "no-such-board"),
+        ("ABI arm32", "ABI is for MAX"),
+        ("MAX", "arguments without a value"),
+    ] {
+        let (succeeds, text) = build(arguments);
+        assert!(!succeeds && text.contains(message), "{arguments}\n{text}");
+    }
+    let (succeeds, text) = build("TARGET pico2 RUNTIME 1.5.1");
+    assert!(succeeds, "{text}");
+}
+
 /// Runs a tool in a folder; it must succeed.
 fn tool(folder: &Folder, command: &str) -> String {
     let output = Command::new("sh").args(["-e", "-c", command]).current_dir(folder.path()).output().unwrap();

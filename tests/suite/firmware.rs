@@ -165,7 +165,7 @@ fn refused_inputs_leave_nothing() {
         (&["tests.bpte", "--for", "zephyr"], 1, "expected a program: a .pte file, or YAML with methods"),
         (&["damaged.pte", "--for", "zephyr"], 1, "damaged.pte"),
         (&["missing.pte", "--for", "zephyr"], 3, "missing.pte"),
-        (&["linear.pte", "--for", "arduino"], 2, "invalid value 'arduino'"),
+        (&["linear.pte", "--for", "esp8266"], 2, "invalid value 'esp8266'"),
         (&["linear.pte", "--for", "zephyr", "--symbol", "a-b"], 2, "`a-b` is not a C identifier"),
         (&["linear.pte", "--for", "zephyr", "--section", "a b"], 2, "`a b` is not the name of a section"),
         (&["linear.pte", "--for", "zephyr", "--section", "__TEXT,__const"], 1, "`__TEXT,__const` is one of Mach-O"),

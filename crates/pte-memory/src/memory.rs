@@ -76,6 +76,9 @@ pub struct MethodFootprint {
     pub planned: u64,
     /// Pools that are not empty, in the order of their numbers.
     pub pools: Vec<MemoryPool>,
+    /// Number of pools, with those that are empty.
+    #[serde(skip)]
+    pub pool_count: usize,
     /// Label of each instruction: the operator, the backend, or the kind of the instruction. Long names are truncated.
     pub instructions: Vec<String>,
     /// Memory that loading the method takes from the method allocator.
@@ -244,6 +247,7 @@ impl MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
             planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),
             pools,
+            pool_count: subject.memory.get(method).map_or(0, |memory| memory.sizes.len().saturating_sub(1)),
             instructions,
             method_allocator: MethodAllocator {
                 bytes,

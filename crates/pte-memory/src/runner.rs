@@ -35,6 +35,8 @@ pub enum Take {
     Loading,
     /// Bytes that loading the method takes without a temporary allocator.
     LoadingAlone,
+    /// A list of the planned pools, with a pointer and a size of each.
+    PlannedList,
     /// A list of pointers, one for each input.
     InputPointers,
     /// A buffer for each input that is a tensor.
@@ -96,8 +98,18 @@ pub static ESP32: Runner = Runner {
 pub static PICO: Runner =
     Runner { name: "pico", path: "examples/raspberry_pi/pico2", order: &[Take::LoadingAlone], backends: &[] };
 
+/// `ETModel`, the class of ExecuTorch's Arduino library for sketches, takes a list of the planned pools, the pools with
+/// the default alignment of the allocator, and the method. It has no temporary allocator, and inputs stay where the
+/// sketch has them.
+pub static ARDUINO: Runner = Runner {
+    name: "arduino",
+    path: "examples/arduino",
+    order: &[Take::PlannedList, Take::Planned { alignment: None, skips_empty: false, apart: None }, Take::LoadingAlone],
+    backends: &[],
+};
+
 /// All runners.
-pub static RUNNERS: [&Runner; 4] = [&ZEPHYR, &CMSIS, &ESP32, &PICO];
+pub static RUNNERS: [&Runner; 5] = [&ZEPHYR, &CMSIS, &ESP32, &PICO, &ARDUINO];
 
 /// Largest alignment in bytes of an allocation while a method is loaded.
 const LOADING_ALIGNMENT: u64 = 8;
@@ -122,6 +134,7 @@ impl Take {
         match self {
             Take::Planned { .. } => "planned memory",
             Take::Loading | Take::LoadingAlone => "loading",
+            Take::PlannedList => "list of planned pools",
             Take::InputPointers => "pointers to inputs",
             Take::InputBuffers => "input buffers",
             Take::InputValues => "values of inputs",
@@ -132,7 +145,12 @@ impl Take {
     pub fn takes_pool(self, number: usize) -> bool {
         match self {
             Take::Planned { apart, .. } => apart != Some(number),
-            Take::Loading | Take::LoadingAlone | Take::InputPointers | Take::InputBuffers | Take::InputValues => false,
+            Take::Loading
+            | Take::LoadingAlone
+            | Take::PlannedList
+            | Take::InputPointers
+            | Take::InputBuffers
+            | Take::InputValues => false,
         }
     }
 
@@ -150,6 +168,9 @@ impl Take {
             // The size is that from an aligned start, where what is before has any size: at most 7 bytes too many.
             Take::Loading => bump.take(method.method_allocator.bytes, LOADING_ALIGNMENT),
             Take::LoadingAlone => bump.take(method.method_allocator.without_temporary_allocator, LOADING_ALIGNMENT),
+            Take::PlannedList => {
+                bump.take((method.pool_count as u64).saturating_mul(pointer.saturating_mul(2)), pointer);
+            }
             Take::InputPointers => bump.take(inputs.saturating_mul(pointer), pointer),
             Take::InputBuffers => method.inputs.tensors.iter().for_each(|tensor| bump.take(tensor.bytes, pointer)),
             Take::InputValues => {

@@ -22,6 +22,7 @@ const RUNNERS: &[(FirmwarePlatform, [&str; 3])] = &[
     (FirmwarePlatform::Cmsis, ["METHOD_ALLOCATOR_POOL_SIZE", "TEMP_ALLOCATOR_POOL_SIZE", "FAST_MEMORY_SIZE"]),
     (FirmwarePlatform::Esp32, ["METHOD_ALLOCATOR_POOL_SIZE", "TEMP_ALLOCATOR_POOL_SIZE", "-"]),
     (FirmwarePlatform::Pico, ["METHOD_ALLOCATOR_POOL_SIZE", "-", "-"]),
+    (FirmwarePlatform::Arduino, ["METHOD_POOL_SIZE", "-", "-"]),
 ];
 
 /// Alignment of a pointer, the smallest unit of the method allocator.

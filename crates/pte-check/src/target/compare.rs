@@ -5,6 +5,7 @@ use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::{self, LOADING, Take, taken};
 use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::format::ScalarType;
+use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
@@ -173,7 +174,8 @@ impl Comparison<'_> {
                 .filter(|(take, bytes)| *bytes > 0 && !matches!(take, Take::Loading | Take::LoadingAlone))
                 .map(|(take, bytes)| format!("{bytes} for {}", take.content()))
                 .collect();
-            (found + &if with.is_empty() { String::new() } else { format!(", of these {}", with.join(", ")) }, expected)
+            let with = if with.is_empty() { String::new() } else { format!(", of these {}", with.join(", ")) };
+            (format!("{found} as in ExecuTorch {EXECUTORCH}{with}"), expected)
         });
     }
 

@@ -59,7 +59,7 @@ fn a_runner_takes_what_its_order_states() {
     );
     let error = |yaml: &str| Target::parse("b", yaml).unwrap_err().to_string();
     assert!(
-        error("runner: zefyr").contains("unknown runner `zefyr`: expected one of zephyr, cmsis, esp32, pico"),
+        error("runner: zefyr").contains("unknown runner `zefyr`: expected one of zephyr, cmsis, esp32, pico, arduino"),
         "{}",
         error("runner: zefyr")
     );
@@ -334,7 +334,7 @@ fn memory_is_compared_with_the_allocators() {
     }
     let found = findings("method_allocator: 999", "");
     assert!(
-        found[0].contains("1000 bytes for the method allocator, expected at most 999, which board.yaml has"),
+        found[0].contains("1000 bytes for the method allocator as in ExecuTorch 1.5.1, expected at most 999, which board.yaml has"),
         "{found:?}"
     );
 }

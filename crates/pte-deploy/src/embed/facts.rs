@@ -7,6 +7,7 @@ use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
 use pte_analysis::method::Method;
 use pte_memory::memory::MethodFootprint;
+use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
 
@@ -194,16 +195,18 @@ impl ProgramFacts {
 
 impl MethodFacts {
     fn add_macros(&self, name: &str, add: &mut impl FnMut(String, MacroValue, &str)) {
-        let mut add_allocator = |kind: &str, bytes: fn(&MethodFootprint) -> u64, unknown: &[String]| {
-            let least = if unknown.is_empty() { "" } else { "at least: it is not known how much a callee takes" };
+        let mut add_memory = |kind: &str, bytes: fn(&MethodFootprint) -> u64, unknown: &[String]| {
+            let unknown = if unknown.is_empty() { "" } else { ", at least: it is not known how much a callee takes" };
+            let about = format!("as in ExecuTorch {EXECUTORCH}{unknown}");
             let both = self.memory.each_ref().map(|memory| bytes(memory).to_string());
             let bytes =
                 if both[0] == both[1] { MacroValue::Same(both[0].clone()) } else { MacroValue::ByPointer(both) };
-            add(format!("{name}_{kind}_ALLOCATOR_SIZE"), bytes, least);
+            add(format!("{name}_{kind}_SIZE"), bytes, &about);
         };
         let any = self.any();
-        add_allocator("METHOD", |memory| memory.method_allocator.bytes, &any.method_allocator.unknown_backends);
-        add_allocator("TEMPORARY", |memory| memory.temporary_allocator.bytes, &any.temporary_allocator.unknown);
+        add_memory("METHOD_ALLOCATOR", |memory| memory.method_allocator.bytes, &any.method_allocator.unknown_backends);
+        add_memory("TEMPORARY_ALLOCATOR", |memory| memory.temporary_allocator.bytes, &any.temporary_allocator.unknown);
+        add_memory("DELEGATE_HEAP", |memory| memory.delegate_bytes, &any.not_counted);
         let pools = any.pool_sizes();
         add(format!("{name}_POOLS"), count(pools.len()), "");
         for (pool, bytes) in (1..).zip(pools) {

@@ -8,8 +8,8 @@ use super::text::string;
 
 /// Types of the tables. The name of the macro changes with the structs.
 pub(super) const FACTS_TYPES: &str = "\
-#ifndef PTE_EMIT_FACTS_1
-#define PTE_EMIT_FACTS_1
+#ifndef PTE_EMIT_FACTS_2
+#define PTE_EMIT_FACTS_2
 /* Input or output of a method. */
 typedef struct pte_emit_tensor_facts {
   const char* name;
@@ -27,6 +27,7 @@ typedef struct pte_emit_method_facts {
   const char* name;
   size_t method_allocator;     /* bytes that loading takes */
   size_t temporary_allocator;  /* bytes that loading and kernels take at most */
+  size_t delegate_heap;        /* bytes that delegates take with malloc */
   size_t pools;
   const size_t* pool_sizes;  /* bytes of planned memory, from pool 1 on */
   size_t inputs;
@@ -101,7 +102,7 @@ impl MethodFacts {
         let (inputs, outputs) = (array(self.inputs.is_empty(), "inputs"), array(self.outputs.is_empty(), "outputs"));
         writeln!(
             out,
-            "  {{{}, {macros}_METHOD_ALLOCATOR_SIZE, {macros}_TEMPORARY_ALLOCATOR_SIZE, {}, {pools}, {}, {inputs}, {}, {outputs}}},",
+            "  {{{}, {macros}_METHOD_ALLOCATOR_SIZE, {macros}_TEMPORARY_ALLOCATOR_SIZE, {macros}_DELEGATE_HEAP_SIZE, {}, {pools}, {}, {inputs}, {}, {outputs}}},",
             string(&self.any().name),
             count,
             self.inputs.len(),

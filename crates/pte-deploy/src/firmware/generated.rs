@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::pools::{FirmwareNeeds, FirmwarePool};
+use super::pools::{FirmwareNeeds, FirmwarePool, POOL_ALIGNMENT};
 use super::text::{Comment, filled};
 use pte_memory::memory::MethodFootprint;
 use pte_memory::runner::Runner;
@@ -49,10 +49,27 @@ impl Generated {
         self.file(path, filled(template, &all));
     }
 
+    /// Adds a header with the sizes of the pools.
+    pub fn pools_header(&mut self, needs: &FirmwareNeeds) {
+        let define =
+            |pool: &FirmwarePool| format!("{}#define {} {}\n", Comment::Block.pool(pool), pool.name, pool.bytes);
+        let pools: String = self.pools.iter().map(define).collect();
+        let prefix = needs.symbol.to_macro();
+        let values: [(&str, &dyn Display); 3] =
+            [("prefix", &prefix), ("alignment", &POOL_ALIGNMENT), ("pools", &pools)];
+        self.template(needs, "pte_emit_pools.h", include_str!("templates/pools.h"), &values);
+    }
+
     /// Adds a file.
     pub fn file(&mut self, path: impl Into<String>, text: String) {
         self.files.push(FirmwareFile { path: path.into(), text });
     }
+}
+
+/// Warning about kernels that need the temporary allocator that a runner does not have.
+pub fn no_temporary_allocator(needs: &FirmwareNeeds) -> Option<String> {
+    let text = "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
+    needs.loaded().any(|method| method.temporary_allocator.kernels > 0).then(|| text.to_owned())
 }
 
 /// Warning about inputs for which a runner allocates no memory.

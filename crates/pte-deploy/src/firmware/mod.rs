@@ -4,6 +4,7 @@
 //!
 //! It does not compute the needs of a program, and reads and writes no file.
 
+mod arduino;
 mod cache;
 mod cmake;
 mod cmsis;
@@ -77,6 +78,8 @@ platforms! {
     Esp32 "esp32" esp32,
     /// Raspberry Pi Pico SDK: CMake and a header.
     Pico "pico" pico,
+    /// Arduino IDE and arduino-cli: a header for a sketch with ExecuTorch's library.
+    Arduino "arduino" arduino,
     /// Any project with CMake: cache variables and compile definitions.
     Cmake "cmake" cmake,
 }
@@ -166,7 +169,9 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
         .collect();
     match &needs.section {
         Some(section) if section.is_mach_o() => errors.push(FirmwareError::Section(section.clone())),
-        Some(_) if platform == FirmwarePlatform::Esp32 => errors.push(FirmwareError::UnusedSection(platform)),
+        Some(_) if matches!(platform, FirmwarePlatform::Esp32 | FirmwarePlatform::Arduino) => {
+            errors.push(FirmwareError::UnusedSection(platform));
+        }
         Some(_) | None => {}
     }
     if platform == FirmwarePlatform::Esp32 && esp32::flash(needs).is_none() {

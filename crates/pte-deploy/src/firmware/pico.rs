@@ -4,10 +4,10 @@
 use std::fmt::Display;
 
 use super::cache;
-use super::generated::Generated;
+use super::generated::{Generated, no_temporary_allocator};
 use super::linker;
-use super::pools::{FirmwareNeeds, FirmwarePool, POOL_ALIGNMENT};
-use super::text::{Comment, cmake_cache, cmake_program_path};
+use super::pools::FirmwareNeeds;
+use super::text::{cmake_cache, cmake_program_path};
 use pte_memory::runner::{PICO, Runner};
 use pte_operators::find;
 use pte_operators::target::{CORTEX_M, PORTABLE, QUANTIZED};
@@ -33,20 +33,13 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             ));
         }
     }
-    if needs.loaded().any(|method| method.temporary_allocator.kernels > 0) {
-        let text =
-            "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
-        generated.warnings.push(text.to_owned());
-    }
+    generated.warnings.extend(no_temporary_allocator(needs));
     if uses(needs, QUANTIZED) {
         generated
             .warnings
             .push(format!("the runner does not link `{QUANTIZED}`, which the program needs: add it to CMakeLists.txt"));
     }
-    let define = |pool: &FirmwarePool| format!("{}#define {} {}\n", Comment::Block.pool(pool), pool.name, pool.bytes);
-    let pools: String = generated.pools.iter().map(define).collect();
-    let values: [(&str, &dyn Display); 3] = [("prefix", &prefix), ("alignment", &POOL_ALIGNMENT), ("pools", &pools)];
-    generated.template(needs, "pte_emit_pools.h", include_str!("templates/pico.h"), &values);
+    generated.pools_header(needs);
     let [uses_cmsis_nn, uses_portable] = [CORTEX_M, PORTABLE].map(|target| uses(needs, target));
     let switch =
         |name, is_on, documentation| cmake_cache(name, if is_on { "ON" } else { "OFF" }, "BOOL", documentation);

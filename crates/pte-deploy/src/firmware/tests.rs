@@ -20,6 +20,7 @@ fn program(pools: &[u64]) -> ProgramNeeds {
         (pool.pool, pool.bytes, pool.alignment, pool.device) = (number, *bytes, 16, "cpu".to_owned());
         method.pools.push(pool);
     }
+    method.pool_count = pools.len();
     let mut tensor = BoundaryTensor::default();
     (tensor.index, tensor.bytes) = (1, 5);
     (method.inputs.count, method.inputs.tensors) = (3, vec![tensor]);
@@ -69,6 +70,8 @@ fn pools_follow_the_order_of_the_runners() {
     // 18, 0 and 7 at 32, the fourth pool at 48; the method at 56 up to 156; the values at 160.
     assert_eq!(sizes(&needs, FirmwarePlatform::Esp32), [208, 16]);
     assert_eq!(sizes(&needs, FirmwarePlatform::Pico), [200, 18, 16, 16, 16]);
+    // Four pools of 8 bytes in the list; 18, 0, 7 bytes at 52 and one at 60; the method at 64.
+    assert_eq!(sizes(&needs, FirmwarePlatform::Arduino), [264]);
     assert_eq!(sizes(&needs, FirmwarePlatform::Cmake), [100, 16, 100, 16, 18, 16, 16, 16]);
     let wide = FirmwareNeeds { abi: Abi::Bits64, ..needs };
     // 18, 0 at 24 and 7 bytes, the fourth pool at 32; the method at 40 up to 140; three pointers at 144; the buffer
@@ -181,7 +184,11 @@ fn backends_and_their_heap_are_warnings_on_all_platforms() {
         program.kernels.backends = [(name.to_owned(), 1)].into();
         let found =
             FirmwarePlatform::ALL.iter().filter(|platform| warnings(&program, **platform).contains("the backend"));
-        assert_eq!(found.copied().collect::<Vec<_>>(), [FirmwarePlatform::Esp32, FirmwarePlatform::Pico], "{name}");
+        assert_eq!(
+            found.copied().collect::<Vec<_>>(),
+            [FirmwarePlatform::Esp32, FirmwarePlatform::Pico, FirmwarePlatform::Arduino],
+            "{name}"
+        );
         let zephyr = firmware(&needs(&program), FirmwarePlatform::Zephyr).unwrap();
         assert!(zephyr.files.iter().any(|file| file.text.contains("CONFIG_ETHOS_U=y")), "{name}");
     }

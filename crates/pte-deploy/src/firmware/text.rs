@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 
 use super::pools::{FirmwareNeeds, FirmwarePool};
 use pte_model::diagnostics::text::escaped;
+use pte_model::format::serializer::EXECUTORCH;
 
 /// Begins the first line of all generated files, after the start of a comment.
 const MARK: &str = "Written by pte-emit firmware";
@@ -60,7 +61,7 @@ impl Comment {
     /// Returns the first line of a file.
     pub fn head(self, needs: &FirmwareNeeds) -> String {
         let FirmwareNeeds { file, sha256, .. } = needs;
-        self.line(&format!("{MARK} from {file} (SHA-256 {sha256}); it rewrites this file when it runs again."))
+        self.line(&format!("{MARK} from {file} (SHA-256 {sha256}), for ExecuTorch {EXECUTORCH}; it rewrites this file when it runs again."))
     }
 
     /// Returns the lines above the size of a pool: the parts that it has and lacks.

@@ -4,7 +4,8 @@ include_guard(GLOBAL)
 
 {{program}}
 {{section}}
-# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions.
+# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions. The samples of 2026 select them from
+# ET_PTE_FILE_PATH themselves, and read no list.
 set(PTE_EMIT_OPERATORS {{operators}})
 list(APPEND EXTRA_CONF_FILE "${CMAKE_CURRENT_LIST_DIR}/pte-emit.conf")
 

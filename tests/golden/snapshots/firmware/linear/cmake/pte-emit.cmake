@@ -1,4 +1,4 @@
-# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35); it rewrites this file when it runs again.
+# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35), for ExecuTorch 1.5.1; it rewrites this file when it runs again.
 # Include it in CMakeLists.txt, and link pte_emit_linear_pte: its compile definitions are sizes in bytes.
 include_guard(GLOBAL)
 

@@ -1,3 +1,3 @@
-# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35); it rewrites this file when it runs again.
+# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35), for ExecuTorch 1.5.1; it rewrites this file when it runs again.
 # Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ...
 set(EXECUTORCH_SELECT_OPS_LIST "aten::addmm.out,aten::permute_copy.out,aten::relu.out" CACHE STRING "Operators of the program" FORCE)

@@ -1,4 +1,4 @@
-# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35); it rewrites this file when it runs again.
+# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35), for ExecuTorch 1.5.1; it rewrites this file when it runs again.
 # Include it in CMakeLists.txt of the project, whose folder it is in, before project.cmake of ESP-IDF.
 include_guard(GLOBAL)
 

@@ -1,10 +1,11 @@
-# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35); it rewrites this file when it runs again.
+# Written by pte-emit firmware from linear.pte (SHA-256 6dba4a1de8355978eadbf5cea76083c5e6dea6cf0644cf30e9010d0c5f5efc35), for ExecuTorch 1.5.1; it rewrites this file when it runs again.
 # Include it in CMakeLists.txt before find_package(Zephyr).
 include_guard(GLOBAL)
 
 set(ET_PTE_FILE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../linear.pte" CACHE FILEPATH "Program to embed" FORCE)
 set(ET_PTE_SECTION "network_model_sec" CACHE STRING "Section of the program" FORCE)
-# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions.
+# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions. The samples of 2026 select them from
+# ET_PTE_FILE_PATH themselves, and read no list.
 set(PTE_EMIT_OPERATORS "aten::addmm.out,aten::permute_copy.out,aten::relu.out")
 list(APPEND EXTRA_CONF_FILE "${CMAKE_CURRENT_LIST_DIR}/pte-emit.conf")
 

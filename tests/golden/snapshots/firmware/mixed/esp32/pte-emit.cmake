@@ -1,4 +1,4 @@
-# Written by pte-emit firmware from mixed.pte (SHA-256 21a54f84f346570d56aadc0db5f4f00835fd3303ef3e56728d23c00df98bb871); it rewrites this file when it runs again.
+# Written by pte-emit firmware from mixed.pte (SHA-256 21a54f84f346570d56aadc0db5f4f00835fd3303ef3e56728d23c00df98bb871), for ExecuTorch 1.5.1; it rewrites this file when it runs again.
 # Include it in CMakeLists.txt of the project, whose folder it is in, before project.cmake of ESP-IDF.
 include_guard(GLOBAL)
 

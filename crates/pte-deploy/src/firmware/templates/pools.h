@@ -1,5 +1,5 @@
 {{head}}
-/* Sizes in bytes of the pools in main.cpp. Declare them as `alignas({{prefix}}_POOL_ALIGNMENT) static uint8_t`. */
+/* Sizes in bytes of the pools. Declare them as `alignas({{prefix}}_POOL_ALIGNMENT) static uint8_t`. */
 #ifndef {{prefix}}_POOLS_H
 #define {{prefix}}_POOLS_H
 
