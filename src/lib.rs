@@ -56,7 +56,7 @@ extern crate self as pte_emit;
 #[cfg(test)]
 mod tests;
 
-/// Compiles and runs the Rust block of docs/library.md.
+/// Compiles and runs the Rust blocks of docs/library.md.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
 struct Page;
@@ -220,6 +220,7 @@ pub mod release {
 }
 
 /// Random programs, and smaller ones with the same defect (docs/generate.md, docs/reduce.md).
+#[cfg(feature = "generate")]
 pub mod generate {
     pub use pte_generate::ProgramGenerator;
     pub use pte_reduce::{

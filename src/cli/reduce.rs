@@ -294,7 +294,8 @@ impl<'a> Session<'a> {
     /// Runs the command with the input, and determines the exit status to look for. `None` if interrupted.
     fn begin(&mut self) -> Result<Option<()>, Failure> {
         let input = self.input;
-        let binary = input.format.binary(input.has_methods);
+        let has_tests = || input.source.resolve_for_changes().is_ok_and(|resolved| !resolved.tests.is_empty());
+        let binary = bundle(input.format, input.format.binary(input.has_methods), has_tests);
         // The command gets a copy of the input, because it may change or remove the file.
         let findings = match (&input.assembly, self.format) {
             (Some(assembly), _) => {
@@ -444,7 +445,7 @@ impl<'a> Session<'a> {
             FileContent::Program(candidate, layout) => {
                 let assembly = rebuild(candidate, layout)?;
                 let binary = format.binary(candidate.program.execution_plan.is_some());
-                let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
+                let binary = bundle(format, binary, || !candidate.tests.is_empty());
                 let files = (binary.files)(&assembly)?;
                 for (position, (name, content)) in files.iter().enumerate() {
                     let path = sibling(output, name).map_err(failed)?;
@@ -470,12 +471,6 @@ impl<'a> Session<'a> {
         }
         outputs.commit()?;
         Ok(size)
-    }
-
-    /// Returns the format whose YAML has the tests of a candidate, if it has some.
-    fn bundle(&self, binary: &'static OutputFormat, candidate: &Candidate) -> &'static OutputFormat {
-        let bundled = OutputFormat::of_extension(Format::BundledProgram.extension());
-        bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
     }
 
     /// Returns the message at the end: the original size, the final size, and the number of runs.
@@ -511,6 +506,7 @@ impl FileTests for Session<'_> {
         self.check_stop()?;
         let Ok(assembly) = rebuild(candidate, layout) else { return Ok(false) };
         let binary = self.format.binary(candidate.program.execution_plan.is_some());
+        let binary = bundle(self.format, binary, || !candidate.tests.is_empty());
         let files = (binary.files)(&assembly);
         // A .ptd without data is not a file.
         let Some(files) = files.ok().filter(|files| !files.is_empty()) else { return Ok(false) };
@@ -546,7 +542,7 @@ impl FileTests for Session<'_> {
     /// The YAML of such a program is shorter.
     fn planned_again(&self, candidate: &Candidate, layout: &LayoutConfig) -> Option<(Candidate, LayoutConfig)> {
         let assembly = rebuild(candidate, layout).ok()?;
-        let binary = self.bundle(OutputFormat::default_of(true), candidate);
+        let binary = bundle(CandidateFormat::Yaml, OutputFormat::default_of(true), || !candidate.tests.is_empty());
         let files = (binary.files)(&assembly).ok().filter(|files| files.len() == 1)?;
         let text = yaml(&files, self.folder.path(), Reproduction::Program).ok()?;
         let resolved = Model::from_yaml("reduced.yaml", text, self.folder.path()).resolve().ok()?;
@@ -640,6 +636,16 @@ impl<W: Write> Write for Digested<W> {
     fn flush(&mut self) -> std_io::Result<()> {
         self.out.flush()
     }
+}
+
+/// Returns the format of the binary files that are written as `format`: YAML has the tests of a `.bpte`.
+fn bundle(
+    format: CandidateFormat,
+    binary: &'static OutputFormat,
+    has_tests: impl FnOnce() -> bool,
+) -> &'static OutputFormat {
+    let bundled = OutputFormat::of_extension(Format::BundledProgram.extension());
+    bundled.filter(|_| matches!(format, CandidateFormat::Yaml) && has_tests()).unwrap_or(binary)
 }
 
 /// Returns the path of a file next to the main one.

@@ -23,6 +23,7 @@ mod random_programs;
 mod read_bundled_program;
 mod read_flat_tensor;
 mod read_program;
+#[cfg(feature = "generate")]
 mod reduce;
 mod resolve;
 mod write;

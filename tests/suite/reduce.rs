@@ -241,6 +241,21 @@ fn the_command_gets_a_copy_of_the_input() {
     }
 }
 
+/// Candidates that are YAML have the tests of the program, which `pte-emit test` runs.
+#[test]
+#[cfg(unix)]
+fn candidates_in_yaml_have_tests() {
+    let yaml = format!("{RELU}    tests:\n      - {{inputs: [[1, 2, 3, 4]]}}\n      - {{inputs: [[5, 6, 7, 77]]}}\n");
+    let folder = Folder::new(&[("large.yaml", &yaml)]);
+    folder.run(&["large.yaml", "-o", "large.bpte"]).exits(0);
+    for input in ["large.yaml", "large.bpte"] {
+        let arguments = ["reduce", input, "--candidate", "yaml", "--force", "-o", "small.yaml", "--expect", "0"];
+        folder.run(&[&arguments[..], &["--test", "grep -q 77 {}"]].concat()).exits(0);
+        let small = String::from_utf8(folder.read("small.yaml")).unwrap();
+        assert!(small.contains("77") && small.matches("inputs: [[").count() == 1, "{input}\n{small}");
+    }
+}
+
 /// The runtime frees the payload in a segment, so that constants of zeros must be named data.
 #[test]
 fn operations_of_graphs_are_removed() {
