@@ -29,7 +29,7 @@ pte_emit_check(<target> FILES <file or target of pte_emit_program>... [TARGET <b
 
   A step of the build that fails if `pte-emit check` finds an error in a file: in a .pte for this TARGET (docs/targets.md) and this RUNTIME.
   With MAX it also fails if a program needs more memory: MAX largest_method=65536 planned=32768 are limits of `pte-emit memory --max`, for a
-  runtime with this ABI. OPTIONS are for `check`. <target> is a part of `all`.
+  runtime with this ABI; what the command prints is in <target>.memory.txt. Each .ptd after a program belongs to it. OPTIONS are for `check`. <target> is a part of `all`.
 
 Outputs are made again when a source, a file that YAML refers to, or the tool changes. Needs CMake 3.24, Make or Ninja, and the tool:
 PTE_EMIT_EXECUTABLE, or one in PATH or in ~/.cargo/bin, or cargo, which then builds it from the sources beside this file. The tool runs on
@@ -361,20 +361,22 @@ function(pte_emit_check target)
   set(commands COMMAND "${tool}" check ${files} --quiet ${arguments})
   if(arg_MAX)
     list(JOIN arg_MAX "," max)
-    set(data ${files})
-    list(FILTER data INCLUDE REGEX "\\.ptd$")
-    foreach(file IN LISTS data)
-      list(APPEND with --with "${file}")
-    endforeach()
-    set(abi)
     if(arg_ABI)
-      set(abi --abi "${arg_ABI}")
+      list(APPEND with --abi "${arg_ABI}")
     endif()
-    foreach(file IN LISTS files)
-      if(NOT file MATCHES "\\.ptd$")
-        list(APPEND commands COMMAND "${tool}" memory "${file}" --max "${max}" --quiet ${abi} ${with})
-      endif()
-    endforeach()
+    set(report "${CMAKE_CURRENT_BINARY_DIR}/${target}.memory.txt")
+    list(APPEND commands COMMAND "${CMAKE_COMMAND}" -E rm -f "${report}")
+    # Each .ptd after a program belongs to it.
+    set(rest ${files})
+    while(rest)
+      list(POP_FRONT rest program)
+      set(own)
+      while(rest MATCHES "^[^;]*\\.ptd(;|$)")
+        list(POP_FRONT rest file)
+        list(APPEND own --with "${file}")
+      endwhile()
+      list(APPEND commands COMMAND "${tool}" memory "${program}" --max "${max}" --quiet ${own} ${with} >> "${report}")
+    endwhile()
   endif()
   set(stamp "${CMAKE_CURRENT_BINARY_DIR}/${target}.checked")
   add_custom_command(OUTPUT "${stamp}" ${commands} COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
