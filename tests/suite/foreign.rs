@@ -11,7 +11,11 @@ fn files() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         b'\n' => vec![b'\r', b'\n'],
         other => vec![*other],
     });
+    // Its vtable is where a header would be.
+    let mut pasted = program.to_vec();
+    pasted[..4].copy_from_slice(&20u32.to_le_bytes());
     vec![
+        ("pasted.pte", pasted, "an extended header over the bytes of its FlatBuffer"),
         ("lfs.pte", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n".to_vec(), "git lfs pull"),
         ("page.pte", b"<!DOCTYPE html>\n<html><body>Not found</body></html>\n".to_vec(), "an HTML page"),
         ("model.pt2", with(b"PK\x03\x04"), "a zip archive"),
@@ -40,6 +44,7 @@ fn every_command_says_what_a_file_is() {
                 let has_parts = expected == "empty"
                     || expected.contains("missing")
                     || expected.contains("line feed")
+                    || expected.contains("extended header")
                     || command == ["annotate"];
                 assert!(said.contains(expected) || has_parts && done.code == Some(0), "{command:?} {name}: {said}");
             }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Format;
-use super::container::{SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
+use super::container::{PREAMBLE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE};
 
 /// Number of leading bytes that [`Diagnosis::of`] looks at.
 pub const PROBE: u64 = 1 << 16;
@@ -112,6 +112,10 @@ impl Diagnosis {
                 "a file in which every line feed follows a carriage return, as after a conversion of line ends",
                 "copy the original in binary mode; in Git, write `*.pte binary` to .gitattributes",
             )),
+            Some(format) if header_overlaps(format, head) => Some(Diagnosis::new(
+                "a file with an extended header over the bytes of its FlatBuffer, which has no room for one",
+                "use the original file; a header is written with the FlatBuffer and cannot be added later",
+            )),
             Some(format) => {
                 let missing = stated_size(format, head)?.checked_sub(len).filter(|missing| *missing > 0)?;
                 let found = format!("a file that is cut: {missing} bytes are missing, by its header");
@@ -133,6 +137,18 @@ impl Diagnosis {
     fn new(found: impl Into<String>, help: &'static str) -> Diagnosis {
         Diagnosis { found: found.into(), help }
     }
+}
+
+/// Returns `true` if the root table of the FlatBuffer, or its vtable, begins before the end of the shortest extended
+/// header of the file.
+fn header_overlaps(format: Format, head: &[u8]) -> bool {
+    let Some(header) = format.container().and_then(|container| container.header) else { return false };
+    let end = PREAMBLE as u64 + u64::from(header.minimum);
+    let word = |at: u64| Some(u32::from_le_bytes(*head.get(usize::try_from(at).ok()?..)?.first_chunk()?));
+    let Some(root) = word(0).map(u64::from).filter(|_| header.is_in(head)) else { return false };
+    // In a table over which a header was written, this is any number.
+    let vtable = word(root).and_then(|offset| root.checked_add_signed(-i64::from(offset as i32)));
+    root < end || vtable.is_some_and(|vtable| vtable < end)
 }
 
 /// Returns the size in bytes that the header of a file states.
@@ -190,6 +206,10 @@ mod tests {
         assert_eq!(found(&file), None);
         let cut = &file[..file.len() - 100];
         assert!(found(cut).unwrap().contains("100 bytes are missing"), "{:?}", found(cut));
+        // A FlatBuffer without room for a header, as other tools write it: the root table is before byte 32.
+        let mut pasted = file.clone();
+        pasted[..4].copy_from_slice(&24u32.to_le_bytes());
+        assert!(found(&pasted).unwrap().contains("extended header over"), "{:?}", found(&pasted));
         let mut lines = file.clone();
         lines.extend(b"\n\n\n");
         assert_eq!(found(&lines), None);
