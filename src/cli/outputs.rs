@@ -100,18 +100,21 @@ impl Outputs {
         self.write(target, replaced, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes()))
     }
 
-    /// Writes data to a target that must not exist, not even as a symbolic link; with `force`, it may.
+    /// Writes data to a target that must not exist, not even as a symbolic link, unless it is a file with the same
+    /// content; with `force`, it may.
     ///
     /// # Errors
     /// An existing target; I/O errors, with the path of the file; data that cannot be read.
     pub fn write_new(&mut self, target: &Path, data: &Blob) -> Result<(), Failure> {
-        if !self.force && target.symlink_metadata().is_ok() {
+        let found = target.symlink_metadata().ok().filter(|_| !self.force);
+        if found.as_ref().is_some_and(|found| !found.is_file()) {
             return Err(lost(target));
         }
         self.write(target, Replaced::Nothing, data.len(), &|_| (), |out| out.blob(data))?;
-        let force = self.force;
-        self.files.list.last_mut().into_iter().for_each(|file| file.is_new = !force);
-        Ok(())
+        let is_new = !self.force && found.is_none();
+        let Some(file) = self.files.list.last_mut() else { return Ok(()) };
+        file.is_new = is_new;
+        if found.is_some() && !file.is_same() { Err(lost(target)) } else { Ok(()) }
     }
 
     /// Adds the files of other outputs, which are committed with these.

@@ -266,13 +266,13 @@ pub fn check(changes: &WeightChanges, partial: bool, name: &str) -> Result<(), F
 pub fn summary(changes: &WeightChanges) -> String {
     let bytes = changes.set.iter().map(|set| set.bytes).fold(0, u64::saturating_add);
     let mut text = format!("set {} with {}", counted(changes.set.len() as u64, "constant"), counted(bytes, "byte"));
-    for (count, what) in [
-        (changes.unset.len(), "constants keep their bytes"),
-        (changes.unused.len(), "tensors of the source are ignored"),
-        (changes.unsettable.len(), "other entries cannot be set"),
+    for (count, noun, what) in [
+        (changes.unset.len(), "constant", ["keeps its bytes", "keep their bytes"]),
+        (changes.unused.len(), "tensor", ["of the source is ignored", "of the source are ignored"]),
+        (changes.unsettable.len(), "other entry", ["cannot be set"; 2]),
     ] {
         if count > 0 {
-            let _ = write!(text, "; {count} {what}");
+            let _ = write!(text, "; {} {}", counted(count as u64, noun), what[usize::from(count > 1)]);
         }
     }
     text + "\n"

@@ -222,7 +222,11 @@ fn extracted_data_are_new_files() {
     extract("big/w.bin", "big").exits(2);
     fs::create_dir(folder.path().join("big")).unwrap();
     extract("big/W_1.BIN", "big").exits(2).stderr_contains("unknown extension `.BIN`");
-    // A second time they exist: nothing is written.
+    // A second time they are the same; with other content, nothing is written.
+    extract("new.yaml", "one").exits(0);
+    fs::remove_file(folder.path().join("new.yaml")).unwrap();
+    let extracted = fs::read_dir(folder.path().join("one")).unwrap().next().unwrap().unwrap().path();
+    fs::write(&extracted, "own").unwrap();
     extract("new.yaml", "one").exits(2).stderr_contains("exists and would be lost");
     extract("missing/new.yaml", "new/folder").exits(3);
     extract("sub", "new/folder").exits(3);

@@ -58,6 +58,15 @@ fn the_output_is_the_same_for_a_seed() {
 }
 
 #[test]
+fn the_same_files_are_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        assert_eq!(generate(&["--count", "2"], folder.path()).status.code(), Some(0));
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn existing_files_are_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

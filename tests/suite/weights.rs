@@ -127,7 +127,7 @@ fn shared_data_are_split_or_set_together() {
         };
         assert_eq!(found, blobs.iter().map(|text| numbers(text)).collect::<Vec<_>>());
     };
-    folder.run(&[&set[..], &["--partial"]].concat()).exits(0).stderr_contains("1 constants keep their bytes");
+    folder.run(&[&set[..], &["--partial"]].concat()).exits(0).stderr_contains("1 constant keeps its bytes");
     data(&["3 4", "1 2"]);
     folder.run(&[&set[..], &["--map", "b=a"]].concat()).exits(0);
     data(&["3 4"]);
