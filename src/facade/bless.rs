@@ -205,7 +205,11 @@ fn same(a: &[TestData], b: &[TestData]) -> std::io::Result<bool> {
 const UNEDITABLE: &str = "the tests cannot be edited: write the outputs by hand";
 
 fn uneditable(outcome: &TestOutcome) -> String {
-    format!("the outputs of `{}` cannot be written: write them by hand, or without aliases", clipped(&outcome.name()))
+    format!(
+        "the outputs of `{}` cannot be written: write them by hand, or without aliases, and comments between \
+         the items",
+        clipped(&outcome.name())
+    )
 }
 
 /// Returns which outputs are not as expected; all without expected ones.
@@ -306,6 +310,9 @@ impl<'t> EditedSource<'t> {
         let after = self.range(key.id)?.end;
         let start = after + self.text.get(after..)?.find(':')? + 1;
         let end = self.range(outputs.id)?.end.max(start);
+        if has_comment(self.text.get(start..end)?) {
+            return None;
+        }
         Some(vec![(start..end, format!(" [{}]", printed.join(", ")))])
     }
 
@@ -361,6 +368,12 @@ impl<'t> EditedSource<'t> {
         json(&tree::parse(printed).ok()?, &mut out);
         Some(out)
     }
+}
+
+/// Returns true for YAML in which a comment may begin, or a string that looks like one.
+fn has_comment(yaml: &str) -> bool {
+    yaml.lines()
+        .any(|line| line.split_once('#').is_some_and(|(before, _)| before.trim_end() != before || before.is_empty()))
 }
 
 /// Returns the entry of a map with a key.

@@ -9,7 +9,7 @@ use crate::facade::profile::Selection;
 use pte_check::Recognized;
 use pte_deploy::kernels::KernelUse;
 use pte_inspect::calls::{CallSummary, calls};
-use pte_inspect::summary::{ValueSummary, payload_graphs, required_keys, value_summary};
+use pte_inspect::summary::{ValueSummary, value_summary};
 use pte_memory::delegates::DelegateFootprint;
 use pte_memory::memory::{MethodAllocator, MethodFootprint};
 use pte_memory::temporary::TemporaryAllocator;
@@ -75,7 +75,7 @@ impl Model {
     /// arguments; the inputs; the memory that the methods need; the library of an operator, and its calls; the
     /// delegates of a backend; keys. The result has an item for each of `found`.
     ///
-    /// It consists of [`Circumstances`], [`MethodCircumstances`] and [`CallSummary`].
+    /// It consists of [`Circumstances`], [`MethodCircumstances`], [`CallSummary`] and [`ValueSummary`].
     ///
     /// ```
     /// use pte_emit::Model;
@@ -159,11 +159,7 @@ impl Model {
                 program: self.label(),
                 mismatch: is_other.then(|| named + &place),
                 operators: if at.is_none() { operators } else { Vec::new() },
-                keys: if is_about("key") {
-                    required_keys(&inspected.program, &payload_graphs(&view))
-                } else {
-                    Vec::new()
-                },
+                keys: if is_about("key") { inspected.required_keys() } else { Vec::new() },
                 methods,
             }
         };

@@ -16,7 +16,7 @@ use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use pte_inspect::names::owner_names;
 use pte_inspect::size::{FileSize, SizeDimension};
-use pte_inspect::summary::{Comparison, ProgramSummary};
+use pte_inspect::summary::{Comparison, ProgramSummary, payload_graphs, required_keys};
 use pte_memory::allocator::{Abi, RuntimeKind};
 use pte_memory::loading::LoadedProgram;
 use pte_memory::memory::{ProgramMemory, needs_data_files};
@@ -235,7 +235,7 @@ impl Model {
     /// [`SegmentFacts`](crate::inspect::SegmentFacts), [`KeySummary`](crate::inspect::KeySummary),
     /// [`TestsSummary`](crate::inspect::TestsSummary), [`ProgramSummary`](crate::inspect::ProgramSummary),
     /// [`NeededRelease`](crate::inspect::NeededRelease), [`ConstantsSummary`](crate::inspect::ConstantsSummary),
-    /// [`MethodSummary`](crate::inspect::MethodSummary), [`ValueSummary`](crate::inspect::ValueSummary),
+    /// [`MethodSummary`](crate::inspect::MethodSummary), [`InterfaceSummary`](crate::inspect::InterfaceSummary),
     /// [`StateSummary`](crate::inspect::StateSummary), [`AllocatorSummary`](crate::inspect::AllocatorSummary),
     /// [`DelegateSummary`](crate::inspect::DelegateSummary), [`DelegateInterface`](crate::inspect::DelegateInterface)
     /// and [`DuplicateData`](crate::inspect::DuplicateData).
@@ -406,6 +406,11 @@ impl Inspected {
     fn new(program: Program, names: Names, loaded: LoadedProgram) -> Inspected {
         let memory = program.plans().iter().map(MemoryPlan::stated).collect();
         Inspected { program, memory, names, loaded }
+    }
+
+    /// Returns the keys that the runtime looks up in `.ptd` files.
+    pub(crate) fn required_keys(&self) -> Vec<String> {
+        required_keys(&self.program, &payload_graphs(&self.view()))
     }
 
     pub(crate) fn view(&self) -> Subject<'_> {

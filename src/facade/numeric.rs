@@ -281,7 +281,7 @@ impl<'m> Executable<'m> {
                     method,
                     format!("{DOES_NOT_RECORD}: without these options it loads the program, with them {error}; {HINT}"),
                 ),
-                false => self.failed(method, explained(&error)),
+                false => self.failed(method, explained(&error) + &testing::without_data(self.model, &self.data)),
             }
         })?;
         if !events.is_file() || !values.is_file() {

@@ -180,7 +180,15 @@ impl Model {
     /// written. What tests and runners do is in the report.
     pub fn run_tests(&self, folder: &Path, options: &TestOptions) -> Result<TestReport, Error> {
         let prepared = Prepared::new(self, folder)?;
-        let tests = prepared.run(options)?;
+        let mut tests = prepared.run(options)?;
+        let mut failed = tests
+            .iter_mut()
+            .filter_map(|test| test.error.as_mut())
+            .filter(|error| error.kind != Code::InvalidTest.name());
+        if let Some(first) = failed.next() {
+            let hint = without_data(self, &prepared.data);
+            std::iter::once(first).chain(failed).for_each(|error| error.message += &hint);
+        }
         let input = |message: String| Error::input(Code::UnmetRequest, self.name(), message);
         if tests.is_empty() && prepared.names().next().is_none() {
             return Err(input("there are no tests; docs/yaml-reference.md describes the key `tests`".to_owned()));
@@ -196,6 +204,21 @@ impl Model {
             return Err(input(format!("no test or method matches `{unknown}`; there are {known}")));
         }
         Ok(TestReport { file: self.name().to_owned(), document: self.document(), tests })
+    }
+}
+
+/// Returns what a program needs from `.ptd` files, to be added to an error, if there are none.
+pub(crate) fn without_data(model: &Model, data: &[PathBuf]) -> String {
+    let keys = match data {
+        [] => Inspected::of(model).map(|inspected| inspected.required_keys()).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    match keys.is_empty() {
+        true => String::new(),
+        false => {
+            let keys = pte_model::diagnostics::text::first_names(keys.iter().map(String::as_str));
+            format!("; the program needs data of .ptd files, which `--with` names: {keys}")
+        }
     }
 }
 
@@ -346,7 +369,9 @@ impl Prepared {
         for case in before {
             session.run(&case.inputs)?;
         }
-        session.run(&case.inputs)
+        let outputs = session.run(&case.inputs)?;
+        session.finish()?;
+        Ok(outputs)
     }
 }
 

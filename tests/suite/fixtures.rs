@@ -116,12 +116,14 @@ while read command rest; do
     *) echo $command ok;;
   esac
 done
+test -z "$CRASHES" || kill -SEGV $$
 "#
     .replace("VALUES", values);
     let test = |first: &str| format!("      - {{inputs: [[[{first}, 0], [3, 4]]], outputs: [[[1, 2], [3, 4]]]}}\n");
     let folder = folder(&relu(&(test("1") + &test("6") + &test("2"))));
     for (case, expected) in [
         ("echo broken >&2; kill -ABRT $$", "signal 6 (SIGABRT) ended the runner during `input 0`\n    | broken\n"),
+        ("echo input ok; CRASHES=1", "signal 11 (SIGSEGV) ended the runner during the end of its input\n"),
         ("exit 0", "the runner ended with status 0 during `input 0`; expected an answer"),
         ("exec sleep 60", "no answer to `input 0` within 1 seconds of the start; the runner was killed"),
         ("exec cat /dev/zero", "the runner wrote more than 67108896 bytes during `input 0`, and was killed"),
@@ -294,6 +296,11 @@ fn bless_writes_nothing_that_it_does_not_understand() {
         ),
         ("methods: {f: {outputs: [1], tests: [{}]}}", "'other ListInt'", "output 0 is a list"),
         ("methods: {f: {outputs: ['${N:1}'], tests: [{}]}}", "'string 31'", "the file has variables"),
+        (
+            "methods:\n  f:\n    values: {v: {tensor: float32, data: [[1, 2], [3, 4]]}}\n    outputs: [v]\n    tests:\n      - outputs:\n          -\n            # rows\n            - [9, 2]\n            - [3, 4]\n",
+            "'tensor 6 2,2 0,1 0000803f000000400000404000008040'",
+            "comments between the items",
+        ),
         (
             "methods:\n  f: {outputs: [1], tests: &t [{}]}\n  g: {outputs: [1], tests: *t}\n",
             "'int 1'",
