@@ -124,8 +124,8 @@ pub mod inspect {
     pub use pte_inspect::report::ReportFormat;
     pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
     pub use pte_inspect::summary::{
-        AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
-        NeededRelease, ProgramSummary, StateSummary, ValueSummary,
+        AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, InterfaceSummary,
+        MethodSummary, NeededRelease, ProgramSummary, StateSummary, ValueSummary,
     };
 }
 
@@ -142,9 +142,10 @@ pub mod profile {
 pub mod deploy {
     pub use crate::facade::deploy::EmbeddedFileOptions;
     pub use crate::facade::firmware::FirmwareOptions;
+    pub use pte_analysis::quantization::TensorQuantization;
     pub use pte_deploy::embed::{
         EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding, InterfaceFacts, MethodFacts, ProgramFacts,
-        Quantization as TensorQuantization, Section, SectionError, TensorFacts,
+        Section, SectionError, TensorFacts,
     };
     pub use pte_deploy::firmware::{Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart};
     pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};

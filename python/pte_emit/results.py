@@ -11,11 +11,11 @@ __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "
     "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime", "Diagnosis", "DiffArea",
     "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement", "DifferingPart", "DuplicateData", "Explanation",
     "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool",
-    "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange", "InstructionComparison", "InstructionTime", "KeptResults",
-    "KernelList", "KernelUse", "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference",
-    "ManifestDifferenceKind", "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal",
-    "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics",
-    "MethodProfile", "MethodSummary", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime",
+    "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange", "InstructionComparison", "InstructionTime",
+    "InterfaceSummary", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram",
+    "Manifest", "ManifestDifference", "ManifestDifferenceKind", "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool",
+    "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint",
+    "MethodNumerics", "MethodProfile", "MethodSummary", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime",
     "OperatorArgument", "OperatorDescription", "OperatorTime", "Optimization", "OptimizedInstruction", "OptimizedMethod",
     "OutputComparison", "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "PlannedTensor", "Processor", "ProgramMemory", "Role",
     "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary",
@@ -473,7 +473,7 @@ class Extracted(Result):
 
 
 class ValueSummary(Result):
-    """Input or output of a `MethodSummary`, or argument of a `CallSummary`."""
+    """Value of a method, such as an argument of a `CallSummary`."""
 
     __slots__ = ('name', 'type')
     name: str
@@ -703,7 +703,7 @@ class FirmwareFile(Result):
     """Path, relative to the folder of the generated files."""
 
 
-FirmwarePlatform = Literal["zephyr", "cmsis", "esp32", "pico", "cmake"]
+FirmwarePlatform = Literal["zephyr", "cmsis", "esp32", "pico", "arduino", "cmake"]
 """Build system, and the runner of ExecuTorch whose pools are computed."""
 
 
@@ -845,6 +845,23 @@ class DelegateSummary(Result):
     _optional = ('inputs', 'outputs')
 
 
+class InterfaceSummary(Result):
+    """Input or output of a `MethodSummary`."""
+
+    __slots__ = ('name', 'planned', 'scale', 'type', 'zero_point')
+    name: str
+    """Name, or the index of the value."""
+    planned: bool | None
+    """True for a tensor in planned memory, false for one whose memory the caller provides; null for a constant, for a tensor with the memory
+    of another value, and for other values."""
+    scale: float | None
+    """Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers."""
+    type: str
+    """Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list."""
+    zero_point: int | None
+    """Zero point, with the scale."""
+
+
 class AllocatorSummary(Result):
     """Memory that loading a `MethodSummary` takes from the method allocator."""
 
@@ -875,7 +892,7 @@ class MethodSummary(Result):
     """Calls whose arguments are constants, which `optimize` folds."""
     delegates: list[DelegateSummary]
     """Delegates."""
-    inputs: list[ValueSummary]
+    inputs: list[InterfaceSummary]
     """Inputs."""
     instructions: int
     """Number of instructions."""
@@ -889,7 +906,7 @@ class MethodSummary(Result):
     """Operators with the number of their calls, the most frequent first."""
     operators_between_delegates: dict[str, int]
     """Operators that are called between the first call of a delegate and the last one, with the number of these calls."""
-    outputs: list[ValueSummary]
+    outputs: list[InterfaceSummary]
     """Outputs."""
     planned_bytes: int
     """Planned memory in bytes, of all pools."""
@@ -1545,7 +1562,7 @@ class DelegateTime(Result):
 class InstructionTime(Result):
     """Times of an instruction."""
 
-    __slots__ = ('count', 'index', 'label', 'max', 'mean', 'min', 'path', 'results', 'share', 'total', 'compared', 'delegate')
+    __slots__ = ('count', 'index', 'label', 'max', 'mean', 'min', 'more_results', 'path', 'results', 'share', 'total', 'compared', 'delegate')
     count: int
     """Number of executions; 0 if there was none."""
     index: int
@@ -1558,10 +1575,12 @@ class InstructionTime(Result):
     """Mean of an execution."""
     min: int
     """Shortest one."""
+    more_results: int
+    """Number of other results."""
     path: str
     """Path in the program, such as `methods.forward.instructions[3]`."""
     results: list[str]
-    """Names of its results. Those of a delegate are not known."""
+    """Names of its results, the first 16. Those of a delegate are not known."""
     share: float
     """Part of the time of the method, from 0 to 1."""
     total: int
@@ -1970,7 +1989,7 @@ Circumstances._made = {'methods': MethodCircumstances, 'operators': KernelUse}
 Explanation._made = {'programs': Circumstances}
 FirmwarePool._made = {'parts': FirmwarePoolPart}
 Firmware._made = {'files': FirmwareFile, 'pools': FirmwarePool}
-MethodSummary._made = {'constant_calls': ConstantCalls, 'delegates': DelegateSummary, 'inputs': ValueSummary, 'method_allocator': AllocatorSummary, 'outputs': ValueSummary, 'state': StateSummary}
+MethodSummary._made = {'constant_calls': ConstantCalls, 'delegates': DelegateSummary, 'inputs': InterfaceSummary, 'method_allocator': AllocatorSummary, 'outputs': InterfaceSummary, 'state': StateSummary}
 Inspection._made = {'header': HeaderFacts, 'segments': SegmentFacts, 'constants': ConstantsSummary, 'duplicates': DuplicateData, 'keys': KeySummary, 'methods': MethodSummary, 'needs': NeededRelease, 'tests': TestsSummary}
 SizeNode._made = {'children': SizeNode}
 FileSize._made = {'children': SizeNode}

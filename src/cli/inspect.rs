@@ -12,7 +12,7 @@ use pte_emit::{
     check::Work,
     inspect::{
         ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, FileFacts, InspectOptions, Inspection,
-        MethodSummary, ProgramSummary, ValueSummary,
+        InterfaceSummary, MethodSummary, ProgramSummary,
     },
     release::Release,
 };
@@ -232,9 +232,7 @@ impl Screen<'_> {
             counted(method.values, "value"),
             counted(method.instructions, "instruction")
         );
-        let values = |list: &[ValueSummary]| -> Vec<String> {
-            list.iter().map(|value| format!("{}: {}", value.name, value.kind)).collect()
-        };
+        let values = |list: &[InterfaceSummary]| list.iter().map(interface).collect::<Vec<_>>();
         self.list(4, "inputs", &values(&method.inputs));
         self.list(4, "outputs", &values(&method.outputs));
         let state: Vec<String> = method
@@ -285,6 +283,15 @@ impl Screen<'_> {
         self.list(4, "backends", &backends.collect::<Vec<_>>());
         self.list(4, "delegates", &method.delegates.iter().map(delegate).collect::<Vec<_>>());
     }
+}
+
+/// Formats an input or output.
+fn interface(value: &InterfaceSummary) -> String {
+    let mut out = format!("{}: {}", value.name, value.kind);
+    if let (Some(scale), Some(zero_point)) = (value.scale, value.zero_point) {
+        let _ = write!(out, ", scale {scale:?}, zero point {zero_point}");
+    }
+    out + value.planned.map_or("", |is_planned| if is_planned { ", planned" } else { ", not planned" })
 }
 
 /// Formats a delegate: payload, and what its inputs and outputs are.

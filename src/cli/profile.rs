@@ -129,7 +129,8 @@ fn instruction(row: &InstructionTime) -> String {
         let _ = write!(text, " {}", clipped(delegate));
     }
     if !row.results.is_empty() {
-        let _ = write!(text, " -> {}", first_names(row.results.iter().map(String::as_str)));
+        let names = row.results.iter().map(String::as_str).chain(std::iter::repeat_n("", row.more_results));
+        let _ = write!(text, " -> {}", first_names(names));
     }
     text
 }

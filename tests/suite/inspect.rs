@@ -459,6 +459,47 @@ fn the_bytes_of_tensors_are_those_of_the_dump() {
 
 /// The releases that `inspect` lists are those with which `check` has no errors: for all examples, and for files that
 /// releases do not run.
+/// Scale and zero point follow from the calls, and a tensor is planned, of the caller, a constant, or another value.
+#[test]
+fn inputs_and_outputs_have_their_quantization_and_memory() {
+    let yaml = "
+methods:
+  forward:
+    values:
+      q: {tensor: int8, sizes: [4], memory: none}
+      x: {tensor: float32, sizes: [4]}
+      c: {tensor: int8, data: [1, 2]}
+      r: {tensor: int8, sizes: [4]}
+      n: 3
+    inputs: [q, n]
+    outputs: [r, c, q, x]
+    instructions:
+      - {kernel: quantized_decomposed::dequantize_per_tensor.out, args: [q, 0.5, -3, -128, 127, int8], out: x}
+      - {kernel: quantized_decomposed::quantize_per_tensor.out, args: [x, 0.25, 7, -128, 127, int8], out: r}
+";
+    let folder = Folder::new(&[("m.yaml", yaml)]);
+    let text = String::from_utf8(folder.run(&["inspect", "m.yaml", "-q"]).exits(0).stdout).unwrap();
+    let (_, text) = text.split_once("    inputs ").unwrap();
+    let (text, _) = text.split_once("    memory ").unwrap();
+    let lines: Vec<&str> = text.lines().map(|line| line.trim_start_matches("    outputs ").trim()).collect();
+    assert_eq!(
+        lines,
+        [
+            "q: int8 [4], scale 0.5, zero point -3, not planned",
+            "n: 3",
+            "r: int8 [4], scale 0.25, zero point 7, planned",
+            "c: int8 [2]",
+            "q: int8 [4]",
+            "x: float32 [4], scale 0.5, zero point -3, planned"
+        ]
+    );
+    let json: Value = serde_json::from_slice(&folder.run(&["inspect", "m.yaml", "--json"]).exits(0).stdout).unwrap();
+    let method = &json["methods"][0];
+    assert_eq!(method["inputs"][0]["zero_point"], -3);
+    assert_eq!((&method["inputs"][0]["planned"], &method["outputs"][0]["scale"]), (&false.into(), &0.25.into()));
+    assert_eq!((&method["inputs"][1]["planned"], &method["outputs"][1]["planned"]), (&Value::Null, &Value::Null));
+}
+
 #[test]
 fn inspect_and_check_agree_about_releases() {
     let mut models: Vec<Model> =

@@ -115,7 +115,7 @@ fn the_command_prints_the_longest_first() {
 
 #[test]
 fn a_recording_of_another_program_is_an_error() {
-    let other = "the ETDump is of another program";
+    let other = "the ETDump is of another program, or of this one before a change: record one with this file";
     run("linear", &["loop"], &[])
         .exits(1)
         .stderr_contains("instruction 1 executed `clone.out`, but it is `addmm.out`")
@@ -141,6 +141,28 @@ fn a_recording_of_another_program_is_an_error() {
     folder.run(&["profile", "short.yaml", "empty.etdump"]).exits(1).stderr_contains("the file is empty");
     folder.run(&["profile", "short.yaml", "missing.etdump"]).exits(3);
     folder.run(&["report", "short.yaml", "--etdump", &path]).exits(1).stderr_contains(other);
+}
+
+/// A row counts the results that it does not name, also those beyond the ones in the document.
+#[test]
+fn results_beyond_the_first_are_counted() {
+    let parts: Vec<String> = (0..21).map(|part| format!("r{part}")).collect();
+    let yaml = format!(
+        "methods:\n  forward:\n    values: {{x: {{tensor: float32, sizes: [2, 20]}}, y: {{tensor: float32, sizes: [2, 1]}}}}\n    \
+         inputs: [x, y]\n    outputs: [pair]\n    instructions:\n      - {{kernel: aten::cat.out, args: [[x, y, x], 1], out: wide}}\n      \
+         - {{kernel: aten::split_copy.Tensor_out, args: [wide, 2, 1], out: [{}]}}\n      \
+         - {{kernel: aten::stack.out, args: [[r0, r1]], out: pair}}\n",
+        parts.join(", ")
+    );
+    let folder = Folder::new(&[("m.yaml", &yaml)]);
+    let path = recorded("lists").display().to_string();
+    let done = folder.run(&["profile", "m.yaml", &path, "--by", "instruction"]).exits(0);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("-> `r0`, `r1`, `r2`, `r3`, `r4` and 16 more\n"), "{text}");
+    let json: Value =
+        serde_json::from_slice(&folder.run(&["profile", "m.yaml", &path, "--json"]).exits(0).stdout).unwrap();
+    let split = &json["methods"][0]["instructions"][1];
+    assert_eq!((split["results"].as_array().unwrap().len(), &split["more_results"]), (16, &5.into()));
 }
 
 #[test]

@@ -35,5 +35,6 @@ pub mod method;
 pub mod moved;
 pub mod operators;
 pub mod planning;
+pub mod quantization;
 pub mod resizing;
 pub mod storage;

@@ -122,7 +122,11 @@ fn pick<'c, 'p>(
                 0 => String::new(),
                 others => format!("; {} do not match either", counted(others as u64, "other method")),
             };
-            Err(format!("{}{others}: the ETDump is of another program", reason.unwrap_or_default()))
+            Err(format!(
+                "{}{others}: the ETDump is of another program, or of this one before a change: record one with this file, \
+                 or name the file that was recorded",
+                reason.unwrap_or_default()
+            ))
         }
     }
 }

@@ -6,7 +6,9 @@ use std::io;
 use serde::Serialize;
 
 use super::constant_calls::ConstantCalls;
+use pte_analysis::quantization::Quantizations;
 use pte_memory::allocator::{Abi, loaded_memory};
+use pte_memory::boundary::BoundaryBuffers;
 use pte_memory::labels::Labels;
 use pte_memory::{Subject, shape};
 use pte_model::data::{Blob, BlobId, dedup};
@@ -117,9 +119,9 @@ pub struct MethodSummary {
     /// Name; empty if it has none.
     pub name: String,
     /// Inputs.
-    pub inputs: Vec<ValueSummary>,
+    pub inputs: Vec<InterfaceSummary>,
     /// Outputs.
-    pub outputs: Vec<ValueSummary>,
+    pub outputs: Vec<InterfaceSummary>,
     /// Tensors that keep their content from one execution to the next.
     pub state: Vec<StateSummary>,
     /// Number of values.
@@ -146,7 +148,26 @@ pub struct MethodSummary {
     pub method_allocator: AllocatorSummary,
 }
 
-/// Input or output of a [`MethodSummary`], or argument of a [`CallSummary`](crate::calls::CallSummary).
+/// Input or output of a [`MethodSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct InterfaceSummary {
+    /// Name, or the index of the value.
+    pub name: String,
+    /// Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// True for a tensor in planned memory, false for one whose memory the caller provides; `None` for a constant, for
+    /// a tensor with the memory of another value, and for other values.
+    pub planned: Option<bool>,
+    /// Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers.
+    pub scale: Option<f64>,
+    /// Zero point, with the scale.
+    pub zero_point: Option<i64>,
+}
+
+/// Value of a method, such as an argument of a [`CallSummary`](crate::calls::CallSummary).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -275,7 +296,23 @@ impl MethodSummary {
         named: &NamedSizes<'_>,
     ) -> MethodSummary {
         let program = subject.program;
-        let described = |value: &ValueId| value_summary(subject, index, *value);
+        let quantizations = subject.methods.get(index).map(Quantizations::of);
+        let interface_of = |values: &Option<Vec<ValueId>>, buffers: BoundaryBuffers, is_input: bool| {
+            let mut planned = vec![None; buffers.count];
+            for tensor in &buffers.tensors {
+                let id = values.as_ref().and_then(|values| values.get(tensor.index));
+                let memory = id.and_then(|id| plan.value(*id)?.as_tensor()).map(|tensor| tensor.memory);
+                let is_planned = memory.is_some_and(|memory| memory != Memory::None);
+                planned[tensor.index] = (is_planned || tensor.is_provided).then_some(is_planned);
+            }
+            let summary = |(id, planned): (&ValueId, Option<bool>)| {
+                let ValueSummary { name, kind } = value_summary(subject, index, *id);
+                let found = quantizations.as_ref().and_then(|all| all.find(id.get()?, is_input));
+                let (scale, zero_point) = (found.map(|found| found.scale), found.map(|found| found.zero_point));
+                InterfaceSummary { name, kind, planned, scale, zero_point }
+            };
+            values.iter().flatten().zip(planned).map(summary).collect()
+        };
         let memory = subject.memory.get(index);
         let state = plan.tensors().filter(|(value, _)| subject.is_state(index, *value));
         let state = state.map(|(value, tensor)| {
@@ -312,8 +349,8 @@ impl MethodSummary {
         );
         MethodSummary {
             name: name(plan),
-            inputs: plan.inputs.iter().flatten().map(described).collect(),
-            outputs: plan.outputs.iter().flatten().map(described).collect(),
+            inputs: interface_of(&plan.inputs, BoundaryBuffers::inputs(subject, index, plan), true),
+            outputs: interface_of(&plan.outputs, BoundaryBuffers::outputs(subject, index, plan), false),
             state: state.collect(),
             values: plan.values().len(),
             instructions: plan.instructions().count(),

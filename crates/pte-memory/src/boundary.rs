@@ -46,12 +46,14 @@ pub struct BoundaryTensor {
 
 impl BoundaryBuffers {
     /// Collects the tensors among the inputs.
-    pub(crate) fn inputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
+    #[doc(hidden)]
+    pub fn inputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
         BoundaryBuffers::new(subject, method, plan, plan.inputs.as_deref(), |_| false)
     }
 
     /// Collects the tensors among the outputs. Those that are inputs or views of other values have the memory of these.
-    pub(crate) fn outputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
+    #[doc(hidden)]
+    pub fn outputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
         let is_input = plan.is_input();
         let is_alias = subject.executions.get(method).map_or(&[][..], |execution| &execution.is_alias);
         let has_other = |value: usize| [&is_input[..], is_alias].iter().any(|list| list.get(value) == Some(&true));

@@ -334,7 +334,9 @@ fn memory_is_compared_with_the_allocators() {
     }
     let found = findings("method_allocator: 999", "");
     assert!(
-        found[0].contains("1000 bytes for the method allocator as in ExecuTorch 1.5.1, expected at most 999, which board.yaml has"),
+        found[0].contains(
+            "1000 bytes for the method allocator as in ExecuTorch 1.5.1, expected at most 999, which board.yaml has"
+        ),
         "{found:?}"
     );
 }

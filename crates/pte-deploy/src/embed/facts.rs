@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
 use pte_analysis::method::Method;
+use pte_analysis::quantization::{Quantizations, TensorQuantization};
 use pte_memory::memory::MethodFootprint;
 use pte_model::format::serializer::EXECUTORCH;
-use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 
 /// Most dimensions of a tensor that the runtime loads (`kTensorDimensionLimit`).
 const MAX_DIMENSIONS: usize = 16;
@@ -69,16 +69,7 @@ pub struct TensorFacts {
     /// Size in bytes.
     pub bytes: u64,
     /// Scale and zero point, if the calls that read an input or write an output agree on them.
-    pub quantization: Option<Quantization>,
-}
-
-/// Quantization of a tensor: a real number is `scale * (integer - zero_point)`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Quantization {
-    /// Scale; a finite number.
-    pub scale: f64,
-    /// Zero point.
-    pub zero_point: i64,
+    pub quantization: Option<TensorQuantization>,
 }
 
 impl MethodFacts {
@@ -108,7 +99,7 @@ impl MethodFacts {
 
 impl TensorFacts {
     /// Returns `None` for a tensor that the runtime does not load, or of unknown size.
-    fn new(tensor: &Tensor, quantization: Option<Quantization>) -> Option<TensorFacts> {
+    fn new(tensor: &Tensor, quantization: Option<TensorQuantization>) -> Option<TensorFacts> {
         Some(TensorFacts {
             scalar_type: tensor.scalar_type.0,
             type_name: tensor.scalar_type.to_string(),
@@ -117,57 +108,6 @@ impl TensorFacts {
             bytes: tensor.nbytes()?,
             quantization,
         })
-    }
-}
-
-/// Values that calls quantize or dequantize with one scale and zero point.
-struct Quantizations {
-    /// By value, and true for its reads: the parameters on which all calls agree that read it, or that write it; `None`
-    /// if they do not.
-    known: HashMap<(usize, bool), Option<Quantization>>,
-}
-
-impl Quantizations {
-    fn of(method: &Method<'_>) -> Quantizations {
-        let accesses = method.accesses();
-        let calls: Vec<Option<Quantization>> =
-            method.plan.instructions().map(|instruction| parameters(method, instruction)).collect();
-        let mut known = HashMap::new();
-        for access in &accesses.list {
-            // The accesses to the outputs are behind the last step.
-            let Some(parameters) = calls.get(access.step as usize) else { continue };
-            for (is_read, _) in [(true, access.reads()), (false, access.writes())].into_iter().filter(|(_, is)| *is) {
-                let agreed = known.entry((access.value as usize, is_read)).or_insert(*parameters);
-                if agreed != parameters {
-                    *agreed = None;
-                }
-            }
-        }
-        // Without all accesses, nothing is known.
-        if accesses.is_truncated {
-            known.clear();
-        }
-        Quantizations { known }
-    }
-
-    fn find(&self, value: usize, is_read: bool) -> Option<Quantization> {
-        self.known.get(&(value, is_read)).copied().flatten()
-    }
-}
-
-/// Returns the scale and zero point of a call that quantizes or dequantizes a whole tensor with numbers.
-fn parameters(method: &Method<'_>, instruction: &Instruction) -> Option<Quantization> {
-    let plan = method.plan;
-    let quantization = method.operators.called(instruction)?.facts.quantization?;
-    if quantization.tensors || !matches!(instruction.callee(), Some(Callee::Operator(_))) {
-        return None;
-    }
-    let [_, scale, zero_point, ..] = instruction.args() else { return None };
-    match (plan.value(*scale)?, plan.value(*zero_point)?) {
-        (EValue::Double(scale), EValue::Int(zero_point)) if scale.is_finite() => {
-            Some(Quantization { scale: *scale, zero_point: *zero_point })
-        }
-        _ => None,
     }
 }
 
@@ -234,7 +174,7 @@ impl TensorFacts {
             let about = if self.is_dynamic { "upper bounds" } else { "" };
             add(format!("{prefix}_SIZES"), same(format!("{{{}}}", sizes.join(", "))), about);
         }
-        if let Some(Quantization { scale, zero_point }) = self.quantization {
+        if let Some(TensorQuantization { scale, zero_point }) = self.quantization {
             add(format!("{prefix}_SCALE"), same(format!("{scale:?}")), "");
             add(format!("{prefix}_ZERO_POINT"), same(format!("({})", literal(zero_point))), "");
         }

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::embedding::EmbeddedFile;
-use super::facts::{InterfaceFacts, MethodFacts, ProgramFacts, Quantization, literal};
+use super::facts::{InterfaceFacts, MethodFacts, ProgramFacts, literal};
 use super::text::string;
+use pte_analysis::quantization::TensorQuantization;
 
 /// Types of the tables. The name of the macro changes with the structs.
 pub(super) const FACTS_TYPES: &str = "\
@@ -118,7 +119,7 @@ impl InterfaceFacts {
         let Some(tensor) = &self.tensor else { return format!("{{{name}, -1, 0, 0, 0, {NONE}, 0, 0.0, 0}}") };
         let sizes = if tensor.sizes.is_empty() { NONE } else { sizes };
         let (scale, zero_point) = match tensor.quantization {
-            Some(Quantization { scale, zero_point }) => (format!("{scale:?}"), literal(zero_point)),
+            Some(TensorQuantization { scale, zero_point }) => (format!("{scale:?}"), literal(zero_point)),
             None => ("0.0".to_owned(), literal(0)),
         };
         let flags = [tensor.is_dynamic, tensor.quantization.is_some()].map(u8::from);

@@ -15,6 +15,6 @@ mod text;
 
 pub use c::BANNER;
 pub use embedding::{EmbedError, EmbedOptions, EmbeddedFile, Embedding, MAX_ALIGNMENT, MIN_ALIGNMENT, alignment};
-pub use facts::{InterfaceFacts, MethodFacts, ProgramFacts, Quantization, TensorFacts};
+pub use facts::{InterfaceFacts, MethodFacts, ProgramFacts, TensorFacts};
 pub use section::{Section, SectionError};
 pub use style::EmbedStyle;

@@ -73,8 +73,10 @@ pub struct InstructionTime {
     /// Name of the delegate that it calls, as in `payload show`, without the method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<String>,
-    /// Names of its results. Those of a delegate are not known.
+    /// Names of its results, the first 16. Those of a delegate are not known.
     pub results: Vec<String>,
+    /// Number of other results.
+    pub more_results: usize,
     /// Times of its executions.
     #[serde(flatten)]
     pub time: MeasuredTime,
@@ -245,37 +247,47 @@ impl<'s> MethodTimes<'s> {
         let places: Vec<(usize, usize)> = places.collect();
         let times = self.steps.iter().filter_map(|(step, tally)| {
             let (instruction, (chain, at)) = (self.instructions.get(*step)?, *places.get(*step)?);
+            let (results, more_results) = self.results(instruction);
             Some(InstructionTime {
                 path: Element::Method(self.method, Part::Instruction(chain, at)).path(self.subject.program),
                 index: *step,
                 label: labels.of(instruction).to_owned(),
                 delegate: self.delegate(instruction).map(|index| self.subject.delegate_name(self.method, index)),
-                results: self.results(instruction),
+                results,
+                more_results,
                 time: tally.time(all),
             })
         });
         times.collect()
     }
 
-    /// Returns the names of the values that an instruction writes, each once.
-    fn results(&self, instruction: &Instruction) -> Vec<String> {
+    /// Returns the names of the values that an instruction writes, each once, and the number of others.
+    fn results(&self, instruction: &Instruction) -> (Vec<String>, usize) {
         let values = self.plan.values();
         let method = self.subject.methods.get(self.method);
         let uses = method.into_iter().flat_map(|method| method.operators.uses(instruction));
         let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
-        let mut found: Vec<usize> = Vec::new();
+        let (mut found, mut more): (Vec<usize>, usize) = (Vec::new(), 0);
+        // A list of results is an argument and a result, which may be two values.
+        let mut lists = BTreeSet::new();
         for value in written.filter_map(|usage| usage.value.within(values.len())) {
-            let items = match &values[value] {
+            match &values[value] {
                 EValue::TensorList(items) => {
-                    items.iter().flatten().filter_map(|item| item.within(values.len())).take(MAX_RESULTS).collect()
+                    let items = items.as_deref().unwrap_or_default();
+                    let first = &items[..items.len().min(MAX_RESULTS)];
+                    if lists.insert((items.len(), first)) {
+                        found.extend(first.iter().filter_map(|item| item.within(values.len())));
+                        more += items.len() - first.len();
+                    }
                 }
-                _ => vec![value],
-            };
-            found.extend(items.into_iter().take(MAX_RESULTS));
+                _ => found.push(value),
+            }
         }
         let mut seen = BTreeSet::new();
         found.retain(|value| seen.insert(*value));
-        found.into_iter().take(MAX_RESULTS).map(|value| self.subject.value_name(self.method, value)).collect()
+        more += found.len().saturating_sub(MAX_RESULTS);
+        let names = found.into_iter().take(MAX_RESULTS).map(|value| self.subject.value_name(self.method, value));
+        (names.collect(), more)
     }
 
     fn operator_times(&self, all: u64) -> Vec<OperatorTime> {
