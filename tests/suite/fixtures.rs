@@ -194,6 +194,23 @@ fn other_inputs_are_errors() {
     done.exits(0);
 }
 
+/// The error of a program whose weights are elsewhere says which are missing.
+#[test]
+fn missing_weights_are_named() {
+    let yaml = "methods:\n  f:\n    values: {w: {tensor: float32, external: true, data: [1]}}\n    inputs: []\n    outputs: [w]\n    tests: [{outputs: [[1]]}]\n";
+    let folder = folder(yaml);
+    folder.run(&["model.yaml", "-q", "-o", "w.bpte", "--external-data", "w.ptd"]).exits(0);
+    folder.write("loads.sh", "echo program ok; read command; echo load error 0x01 NotFound");
+    let test = |more: &[&str]| {
+        let done = folder.run(&[&["test", "w.bpte", "--runner", "sh loads.sh"], more].concat()).exits(1);
+        text(&done)
+    };
+    let expected = "fails with 0x01 NotFound; the program needs data of .ptd files, which `--with` names: `w`\n";
+    let without = test(&[]);
+    assert!(without.contains(expected), "{without}");
+    assert!(!test(&["--with", "w.ptd"]).contains("--with"));
+}
+
 /// Blesses a source with a runner of these outputs; returns the new text.
 fn blessed(source: &str, values: &str) -> String {
     let folder = folder(source);
