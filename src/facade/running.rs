@@ -192,7 +192,8 @@ impl Model {
         };
         let found: Result<Vec<OutputValue>, RunError> = run();
         let found = found.map_err(|error| {
-            let mut message = Code::UnmetRequest.whole(format!("method `{}`: {error}", clipped(&method)));
+            let hint = testing::without_data(self, &program.data);
+            let mut message = Code::UnmetRequest.whole(format!("method `{}`: {error}{hint}", clipped(&method)));
             message.help = error.log.last().map(|line| format!("the log of the runner ends with `{line}`"));
             Error::new(Report::new(&self.label(), "", vec![message]))
         })?;
