@@ -24,12 +24,13 @@ fn file(text: &str) -> Option<Vec<u8>> {
     };
     let assembly = input.assemble(&overrides).ok()?;
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1))?;
-    let small = file.size().is_some_and(|size| size <= MAX_SIZE) && !text.contains("patch");
+    let small = file.size().is_some_and(|size| size <= MAX_SIZE);
     small.then(|| file.to_vec().expect("no file is read"))
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some(assembled) = std::str::from_utf8(bytes).ok().and_then(file) else { return };
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains("patch"));
+    let Some(assembled) = text.and_then(file) else { return };
     let options = PrintOptions::default();
     let printed = Model::from_binary("fuzz", &assembled)
         .to_yaml(Path::new("no/such/folder"), &options)

@@ -20,9 +20,9 @@ pub struct BoundArguments {
     /// A .pte, .bpte or YAML
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// New bound of an input, by its name in `dump` or its number from 0, such as x=1x64; x=1x64! makes it static, _
+    /// Input by its name in `dump`, or its number from 0: its new bounds, such as x=1x64; x=1x64! makes it static, _
     /// keeps a size
-    #[arg(long = "input", value_name = "NAME=SIZES")]
+    #[arg(short = 'i', long = "input", value_name = "NAME=VALUE")]
     inputs: Vec<InputBound>,
     /// Make all inputs static
     #[arg(long = "static")]

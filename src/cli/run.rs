@@ -11,7 +11,7 @@ use pte_emit::command::text::{clipped, counted, escaped};
 use pte_emit::profile::Recording;
 use pte_emit::program::test_cases::{TestData, Tolerance};
 use pte_emit::run::{RunOptions, RunOutputs};
-use pte_emit::{Code, Error};
+use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,27 +42,27 @@ pub struct RunArguments {
     /// Random numbers of a seed for the inputs that are not given, in place of ones
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
     random: Option<u64>,
-    /// Method; by default forward, or the only one that computes
+    /// Method; by default forward, or the only one that computes; may be repeated
     #[arg(long, value_name = "METHOD")]
-    method: Option<String>,
+    method: Vec<String>,
     /// Execute the loaded method several times, with the same inputs, and print the time of each; state is kept
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     repeat: Option<u64>,
     /// Print all elements, not only the first ones
     #[arg(long)]
     all: bool,
-    /// Write the outputs as a .safetensors, by name
-    #[arg(short, long, value_name = "FILE.safetensors")]
+    /// Output: a .safetensors with the outputs that are tensors, by name
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Compare the outputs with the tensors of a .safetensors that have their names; exit with status 1 if they differ
-    #[arg(long, value_name = "FILE.safetensors")]
-    expect: Option<PathBuf>,
-    /// Absolute difference that counts as equal with --expect
-    #[arg(long, value_name = "NUMBER", default_value = "1e-6", value_parser = tolerance, requires = "expect")]
-    atol: f64,
-    /// Relative difference that counts as equal with --expect, in addition
-    #[arg(long, value_name = "NUMBER", default_value = "1e-5", value_parser = tolerance, requires = "expect")]
-    rtol: f64,
+    #[arg(long, alias = "expect", value_name = "FILE.safetensors")]
+    expected: Option<PathBuf>,
+    /// Absolute difference of floating point numbers that count as equal [default: 1e-6]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "expected")]
+    atol: Option<f64>,
+    /// Difference relative to the expected number, which is added to --atol [default: 1e-5]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "expected")]
+    rtol: Option<f64>,
     /// Print the time by instruction, operator and delegate
     #[arg(long)]
     times: bool,
@@ -99,31 +99,50 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
+    let runner = arguments.runner.command()?;
+    let files = [&arguments.output, &arguments.expected, &arguments.save_etdump];
+    if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
+        return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
+    }
+    let mut options = RunOptions::new(runner).limits(arguments.runner.limits()).random(arguments.random);
+    options = options.inputs(arguments.values.clone()).repeat(arguments.repeat.unwrap_or(1));
+    interrupt::defer();
+    let (mut exit, mut out) = (Exit::Ok, String::new());
+    let named = arguments.method.iter().cloned().map(Some);
+    for method in named.chain(arguments.method.is_empty().then_some(None)) {
+        exit = exit.max(run_method(arguments, &model, &options.clone().method(method), messages, &mut out)?);
+        if interrupt::is_requested() {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| exit)
+}
+
+/// Executes a method, writes and compares its outputs, and prints them to `out`.
+fn run_method(
+    arguments: &RunArguments,
+    model: &Model,
+    options: &RunOptions,
+    messages: &Messages,
+    out: &mut String,
+) -> Result<Exit, Failure> {
     let folder = tempfile::Builder::new().prefix("pte-emit-run-").tempdir();
     let folder = folder.map_err(|error| Failure::writing("the folder of the program", &error))?;
     let etdump = (arguments.times || arguments.save_etdump.is_some()).then(|| folder.path().join("etdump"));
-    let mut options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
-    options = options.method(arguments.method.clone()).inputs(arguments.values.clone()).random(arguments.random);
-    options = options.repeat(arguments.repeat.unwrap_or(1)).etdump(etdump.clone());
-    interrupt::defer();
-    let found = model.run(&options, folder.path());
-    if interrupt::is_requested() {
-        return Ok(Exit::Interrupted);
-    }
-    let found = found?;
-    let mut out = match arguments.format.is_json() {
+    let found = model.run(&options.clone().etdump(etdump.clone()), folder.path())?;
+    *out += &match arguments.format.is_json() {
         true => json::text(&RunDocument::new(&found, arguments.repeat.is_some())),
         false => text(&found, arguments, messages.paint()),
     };
     if let Some(etdump) = etdump.as_deref().filter(|_| arguments.times) {
-        out += &profile::tables(&model, &Recording::open(etdump)?, &found.method, TIMES)?;
+        *out += &profile::tables(model, &Recording::open(etdump)?, &found.method, TIMES)?;
     }
     let mut exit = Exit::Ok;
-    if let Some(file) = &arguments.expect {
+    if let Some(file) = &arguments.expected {
         let mut allowed = Tolerance::default();
-        (allowed.atol, allowed.rtol) = (arguments.atol, arguments.rtol);
-        let comparison = found.compare(file, allowed)?;
-        if let Some(difference) = &comparison.difference {
+        allowed.atol = arguments.atol.unwrap_or(allowed.atol);
+        allowed.rtol = arguments.rtol.unwrap_or(allowed.rtol);
+        if let Some(difference) = &found.compare(file, allowed)?.difference {
             exit = Exit::Input;
             let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
             let message = format!("`{}`: {}", name.unwrap_or_default(), test::difference_text(difference));
@@ -140,7 +159,7 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
         write(&mut outputs, path, &bytes)?;
     }
     outputs.commit()?;
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| exit)
+    Ok(exit)
 }
 
 fn write(outputs: &mut Outputs, path: &Path, bytes: &[u8]) -> Result<(), Failure> {

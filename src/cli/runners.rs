@@ -41,8 +41,8 @@ struct InstallArguments {
     release: ReleaseArguments,
     /// Wheel of ExecuTorch's Python package, or a folder: the unpacked wheel, or one with `include` and shared
     /// libraries in `lib`
-    #[arg(long, value_name = "PATH")]
-    from: Option<PathBuf>,
+    #[arg(long, alias = "from", value_name = "PATH")]
+    package: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub fn run(arguments: &RunnersArguments, messages: &Messages) -> Result<Exit, Fa
             // What is not finished is removed.
             interrupt::defer();
             let options =
-                InstallOptions::default().release(arguments.release.release.clone()).from(arguments.from.clone());
+                InstallOptions::default().release(arguments.release.release.clone()).from(arguments.package.clone());
             let options = options.compiler(runner::variable("CXX")).python(runner::variable(runner::PYTHON));
             let mut report = |step: &str| messages.summary(&format!("{step}\n"));
             let runner = folder.install(&options, &mut report, &executes);

@@ -70,8 +70,8 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     // An output is a file that an input, or an expectation, reads.
     run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "-o", "out.safetensors"]).exits(0);
     assert_eq!(output(&folder, &["relu.yaml", "-i", "x=@out.safetensors:y"]).1, json!([1, 2, 3, 4]));
-    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4.000001", "--expect", "out.safetensors"]).exits(0);
-    let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,5", "--expect", "out.safetensors"]).exits(1);
+    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4.000001", "--expected", "out.safetensors"]).exits(0);
+    let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,5", "--expected", "out.safetensors"]).exits(1);
     done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
 }
 
@@ -95,7 +95,7 @@ fn inputs_that_do_not_suit_the_method_are_errors() {
         (&["relu.yaml", "-i", "x=@none.npy"], "cannot read"),
         (&["relu.yaml", "-i", "x=one"], "expected a number, found the string `one`"),
         (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
-        (&["relu.yaml", "--expect", "runner.sh"], "not a .safetensors file"),
+        (&["relu.yaml", "--expected", "runner.sh"], "not a .safetensors file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),
         (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "the tensor holds"),
         (&["inputs.yaml", "-i", "text=3"], "is a String, the test gives the number 3"),
@@ -135,12 +135,12 @@ fn an_installation_says_what_is_missing_and_leaves_nothing() {
     let folder = Folder::new(&[("lib/libexecutorch.so", ""), ("whole/lib/libexecutorch.so", "")]);
     folder.write("whole/include/executorch/runtime/executor/program.h", "");
     for (name, value, arguments, message) in [
-        ("CXX", "./no-compiler", &["--from", "."][..], "there is no C++ compiler: tried `./no-compiler`"),
-        ("CXX", "true", &["--from", "none.whl"], "failed"),
-        ("CXX", "true", &["--from", "."], "no header"),
-        ("CXX", "true", &["--from", "whole"], "no shared library `libexecutorch_kernels_optimized`"),
-        ("CXX", "true", &["--from", "cache"], "no shared library `lib/libexecutorch`"),
-        ("CXX", "true", &["../1.5.1", "--from", "."], "is no release"),
+        ("CXX", "./no-compiler", &["--package", "."][..], "there is no C++ compiler: tried `./no-compiler`"),
+        ("CXX", "true", &["--package", "none.whl"], "failed"),
+        ("CXX", "true", &["--package", "."], "no header"),
+        ("CXX", "true", &["--package", "whole"], "no shared library `libexecutorch_kernels_optimized`"),
+        ("CXX", "true", &["--package", "cache"], "no shared library `lib/libexecutorch`"),
+        ("CXX", "true", &["../1.5.1", "--package", "."], "is no release"),
     ] {
         let mut command = folder.command(&[&["runner", "install"], arguments].concat());
         std::fs::create_dir_all(folder.path().join("cache")).unwrap();

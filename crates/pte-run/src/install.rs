@@ -310,13 +310,13 @@ print(m.version('executorch')); print(list(u.find_spec('executorch').submodule_s
     command.arg(format!("executorch=={release}"));
     run(command, "pip", || {
         format!(
-            "`pip download --no-deps executorch=={release}` on a machine with a network gives a wheel, which `--from` \
+            "`pip download --no-deps executorch=={release}` on a machine with a network gives a wheel, which `--package` \
              takes; there are wheels with libraries for Linux on x86-64 and aarch64"
         )
     })?;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut wheels = entries.map(|entry| entry.path()).filter(|path| path.extension() == Some(OsStr::new("whl")));
-    let wheel = wheels.next().ok_or_else(|| InstallError::new("pip downloaded no wheel", "name one by `--from`"))?;
+    let wheel = wheels.next().ok_or_else(|| InstallError::new("pip downloaded no wheel", "name one by `--package`"))?;
     unpacked(&wheel, python, folder, report)
 }
 
@@ -348,7 +348,7 @@ fn python(named: Option<&OsStr>) -> Result<PathBuf, InstallError> {
         .ok_or_else(|| {
             InstallError::new(
                 "there is no Python 3, which downloads and unpacks ExecuTorch's package",
-                "install it, name it by the variable PTE_EMIT_PYTHON, or name an unpacked package by `--from FOLDER`",
+                "install it, name it by the variable PTE_EMIT_PYTHON, or name an unpacked package by `--package FOLDER`",
             )
         })
 }

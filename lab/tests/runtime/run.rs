@@ -18,7 +18,7 @@ fn written(input: &TestData) -> Option<String> {
 fn an_installed_runner_runs_all_examples() {
     let folder = Folder::new(&[]);
     let package = runner::locate().with_file_name("executorch-1.5.1");
-    let install = ["runner", "install", "--from", package.to_str().unwrap()];
+    let install = ["runner", "install", "--package", package.to_str().unwrap()];
     folder
         .run(&install)
         .exits(0)
@@ -60,7 +60,7 @@ fn an_installed_runner_runs_all_examples() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("  y: float32 [1, 3], 0.425315 to 0.646813, mean 0.571725\n    [0.646813"), "{text}");
     folder.run(&[&linear[..], &["-o", "out.safetensors"]].concat()).exits(0);
-    folder.run(&[&linear[..], &["--expect", "out.safetensors", "--atol=0", "--rtol=0"]].concat()).exits(0);
+    folder.run(&[&linear[..], &["--expected", "out.safetensors", "--atol=0", "--rtol=0"]].concat()).exits(0);
     let done = folder.run(&[&linear[..], &["--times", "--save-etdump", "trace.etdump"]].concat()).exits(0);
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("[1] aten::addmm.out -> `mm`"), "{text}");

@@ -35,7 +35,7 @@ pub struct NumericArguments {
     /// Absolute difference of floating point numbers that count as equal [default: 1e-6]
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "numeric")]
     atol: Option<f64>,
-    /// Difference relative to the number of A, which is added to --atol [default: 1e-5]
+    /// Difference relative to the expected number, which is added to --atol [default: 1e-5]
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "numeric")]
     rtol: Option<f64>,
     /// Method; its name or a pattern, in which * stands for any characters; may be repeated. By default all are
