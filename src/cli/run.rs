@@ -100,6 +100,13 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
     let runner = arguments.runner.command()?;
+    let is_safetensors = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
+    if let Some(path) = arguments.output.as_ref().filter(|path| !is_safetensors(path)) {
+        let found = escaped(&path.display().to_string()).into_owned();
+        return Err(Failure::Usage(format!(
+            "outputs are written as a .safetensors, found `{found}`; `--json` prints them"
+        )));
+    }
     let files = [&arguments.output, &arguments.expected, &arguments.save_etdump];
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));

@@ -68,7 +68,12 @@ impl RunnerArguments {
         let folder = runners();
         let installed = |release: &str| folder.as_ref()?.find(release).map(|runner| runner.command());
         if let Some(text) = &self.runner {
-            return installed(text).map_or_else(|| parse("--runner", text), Ok);
+            if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.') {
+                return installed(text).ok_or_else(|| {
+                    Failure::Usage(format!("--runner: the runner of ExecuTorch {text} is not installed; `pte-emit runner list` prints those that are"))
+                });
+            }
+            return parse("--runner", text);
         }
         if let Ok(text) = std::env::var(RUNNER)
             && !text.is_empty()

@@ -63,6 +63,9 @@ impl RunOptions {
     }
 }
 
+/// Lines of the log of a runner that are reported.
+const LOG: usize = 3;
+
 /// What a method computed, of [`Model::run`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -194,7 +197,9 @@ impl Model {
         let found = found.map_err(|error| {
             let hint = testing::without_data(self, &program.data);
             let mut message = Code::UnmetRequest.whole(format!("method `{}`: {error}{hint}", clipped(&method)));
-            message.help = error.log.last().map(|line| format!("the log of the runner ends with `{line}`"));
+            let lines = &error.log[error.log.len().saturating_sub(LOG)..];
+            let lines: Vec<String> = lines.iter().map(|line| format!("`{line}`")).collect();
+            message.help = (!lines.is_empty()).then(|| format!("the log of the runner ends with {}", lines.join(", ")));
             Error::new(Report::new(&self.label(), "", vec![message]))
         })?;
         let outputs = (0..found.len()).map(|at| outputs.get(at).cloned().unwrap_or_else(|| format!("output{at}")));
@@ -238,7 +243,13 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
             let unknown = unknown.suggest(given, names.iter().map(String::as_str));
             return Err(Error::new(Report::new(&model.label(), "", vec![unknown])));
         };
-        texts[at] = Some(text);
+        if text.contains(['\n', '\r']) {
+            return Err(Error::input(Code::UnmetRequest, &model.label(), "the value of an input is one line"));
+        }
+        if texts[at].replace(text).is_some() {
+            let message = format!("input `{}` is given twice", clipped(&names[at]));
+            return Err(Error::input(Code::UnmetRequest, &model.label(), message));
+        }
     }
     let mut yaml = String::from("methods:\n  run:\n    values:\n");
     let (mut list, mut given) = (String::new(), String::new());
@@ -252,7 +263,10 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
         let _ = writeln!(yaml, "      input{number}: {declared}");
         let _ = write!(list, "{}input{number}", if number == 0 { "" } else { ", " });
         let text = match (text, value) {
-            (Some(text), value) => self::given(text, value, number as u64),
+            (Some(text), value) => self::given(text, value, number as u64).map_err(|message| {
+                let message = format!("input `{}`: {message}", clipped(&names[number]));
+                Error::input(Code::UnmetRequest, &model.label(), message)
+            })?,
             (None, EValue::Tensor(tensor)) => {
                 filled(tensor, options.random.map(|seed| seed.wrapping_add(number as u64)))
             }
@@ -264,10 +278,37 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
     if list.is_empty() {
         return Ok(Vec::new());
     }
-    let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:\n      - inputs:\n{given}");
-    let resolved = Model::from_yaml("inputs", yaml, ".").resolve()?;
+    let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:\n      - inputs:");
+    let first = 1 + yaml.lines().count();
+    yaml += &given;
+    let resolved = Model::from_yaml("inputs", yaml, ".").resolve();
+    let resolved = resolved.map_err(|error| of_inputs(&error, first, names, &model.label()))?;
     let case = resolved.tests.into_iter().flat_map(|MethodTests { cases, .. }| cases).next();
     Ok(case.map(|case| case.inputs).unwrap_or_default())
+}
+
+/// Returns the errors about inputs, of which each has a line from `first` on, by the names of the inputs.
+fn of_inputs(error: &Error, first: usize, names: &[String], label: &str) -> Error {
+    let report = error.report();
+    let whole = |diagnostic: &Diagnostic| {
+        let line = diagnostic.at.as_ref().map(|span| report.line_column(span.start).0);
+        let name = line.and_then(|line| names.get(line.checked_sub(first)?));
+        let input = name.map_or_else(String::new, |name| format!("input `{}`: ", clipped(name)));
+        let separator = if diagnostic.label.is_empty() { "" } else { "; " };
+        // Paths are relative to the folder of the command.
+        let label = if diagnostic.label.starts_with("paths are") { "" } else { &*diagnostic.label };
+        let separator = if label.is_empty() { "" } else { separator };
+        let mut message = diagnostic.code.whole(format!("{input}{}{separator}{label}", diagnostic.message));
+        message.help.clone_from(&diagnostic.help);
+        message
+    };
+    match error.io_kind() {
+        Some(kind) => {
+            let messages: Vec<String> = report.diagnostics.iter().map(|found| whole(found).message).collect();
+            Error::io("", "", &io::Error::new(kind, messages.join("; ")))
+        }
+        None => Error::new(Report::new(label, "", report.diagnostics.iter().map(whole).collect())),
+    }
 }
 
 /// Returns the declaration of an input in YAML, and its own value in a test; `None` for a kind that a runner cannot
@@ -322,28 +363,34 @@ fn filled(tensor: &Tensor, seed: Option<u64>) -> String {
 }
 
 /// Returns an input in YAML that is given as text: a short form, or YAML.
-fn given(text: &str, value: &EValue, number: u64) -> String {
+///
+/// # Errors
+/// A seed that is no number.
+fn given(text: &str, value: &EValue, number: u64) -> Result<String, String> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let EValue::Tensor(tensor) = value else { return text.to_owned() };
+    let EValue::Tensor(tensor) = value else { return Ok(text.to_owned()) };
     let text = text.trim();
     if let Some(path) = text.strip_prefix('@') {
-        return match path.rsplit_once(':') {
+        return Ok(match path.rsplit_once(':') {
             Some((file, key)) if file.ends_with(".safetensors") => {
                 format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
             }
             _ if path.ends_with(".npy") => format!("{{npy: {}}}", quoted(path)),
+            _ if path.ends_with(".safetensors") => {
+                return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
+            }
             _ => format!("{{file: {}}}", quoted(path)),
-        };
+        });
     }
-    match text.strip_prefix("random") {
+    Ok(match text.strip_prefix("random") {
         Some("") => filled(tensor, Some(number)),
         Some(seed) => match seed.strip_prefix(':').and_then(|seed| seed.parse().ok()) {
             Some(seed) => filled(tensor, Some(seed)),
-            None => text.to_owned(),
+            None => return Err(format!("`{}`: expected random, or random:SEED with a number", clipped(text))),
         },
         None if text.starts_with(['[', '{']) => text.to_owned(),
         None if text.contains(',') => format!("[{text}]"),
         // One number is that of all elements.
         None => format!("{{sizes: {:?}, data: {{fill: {text}}}}}", tensor.sizes.as_deref().unwrap_or_default()),
-    }
+    })
 }

@@ -91,13 +91,13 @@ fn inputs_that_do_not_suit_the_method_are_errors() {
     for (arguments, message) in [
         (&["relu.yaml", "-i", "z=1"][..], "no input `z`; the method has `x`"),
         (&["relu.yaml", "-i", "1=1"], "no input `1`"),
-        (&["relu.yaml", "-i", "x=1,2,3"], "- [1,2,3]  # x"),
+        (&["relu.yaml", "-i", "x=1,2,3"], "input `x`: found 3 numbers, but sizes [2, 2] have 4"),
         (&["relu.yaml", "-i", "x=@none.npy"], "cannot read"),
         (&["relu.yaml", "-i", "x=one"], "expected a number, found the string `one`"),
         (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
         (&["relu.yaml", "--expected", "runner.sh"], "not a .safetensors file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),
-        (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "the tensor holds"),
+        (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "input `x`: "),
         (&["inputs.yaml", "-i", "text=3"], "is a String, the test gives the number 3"),
     ] {
         let code = if message == "cannot read" { 3 } else { 1 };

@@ -169,7 +169,7 @@ impl RunnerFolder {
         let Some(folder) = self.folder(release) else {
             return Err(InstallError::new(
                 format!("`{}` is no release", clipped(release)),
-                "a release is written 1.5.1",
+                "a release has three numbers, such as 1.5.1",
             ));
         };
         let compiler = self::compiler(compiler.as_deref())?;
@@ -213,6 +213,7 @@ impl RunnerFolder {
     /// Returns the folder of a release; `None` for a name that is none.
     fn folder(&self, release: &str) -> Option<PathBuf> {
         let is_release = release.starts_with(|c: char| c.is_ascii_digit())
+            && release.matches('.').count() == 2
             && release.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
         is_release.then(|| self.0.join(release))
     }

@@ -71,9 +71,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.check_views(&pass, plan);
         let unfinished = std::mem::take(&mut self.unfinished);
         let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
-        let has_cause = |value: &ValueId| pass.failed.contains(value);
-        let is_reported =
-            self.diagnostics.iter().any(NodeDiagnostic::is_error) || unfinished.keys().any(|value| !has_cause(value));
+        // Invalid data are reported: results that are not known follow from them.
+        let has_invalid = !self.invalid.is_empty();
+        let has_cause = |value: &ValueId| has_invalid || pass.failed.contains(value);
+        let is_reported = self.diagnostics.iter().any(NodeDiagnostic::is_error)
+            || has_invalid
+            || unfinished.keys().any(|value| !has_cause(value));
         for (_, declaration) in unfinished.into_iter().filter(|(value, _)| !is_reported || !has_cause(value)) {
             let name = &self.values[declaration].name;
             match unknown.get(&*name.value) {

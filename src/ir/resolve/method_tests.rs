@@ -1,11 +1,12 @@
 //! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
+use super::bytes_disagree;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use pte_model::data::Blob;
 use pte_model::data::number::{NumericValue, number_word};
-use pte_model::diagnostics::Code;
+use pte_model::diagnostics::{Code, counted};
 use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 use pte_yaml::tree::NodeId;
@@ -193,6 +194,13 @@ fn tensor<'d, 'a>(
     let order = tensor.dim_order.clone().unwrap_or_default();
     let request = DataRequest::Tensor(tensor.scalar_type, expected_sizes.as_deref(), Some(&order));
     let found = finder.find(&content.data, request)?;
+    let own = found.sizes.as_ref().filter(|own| own.len() != order.len());
+    if let (None, Some(own)) = (&expected_sizes, own) {
+        let [expected, own] = [order.len(), own.len()].map(|count| counted(count as u64, "dimension"));
+        let message = format!("the tensor has {expected}, the test gives {own}");
+        finder.diagnostics.push(Code::InvalidTest.error(at, message).label(format!("expected {expected}")));
+        return None;
+    }
     let Some(sizes) = expected_sizes.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
         let unknown = Code::UndeterminedTensor.error(at, "the sizes of this tensor are not known");
         finder.diagnostics.push(unknown.label("nest the numbers, or write {sizes: [...], data: ...}"));
@@ -200,6 +208,11 @@ fn tensor<'d, 'a>(
     };
     if let Some(message) = misfit(tensor, &sizes) {
         finder.diagnostics.push(Code::InvalidTest.error(at, message).label("these sizes do not fit"));
+        return None;
+    }
+    let is_known = tensor.scalar_type.info().is_some();
+    if is_known && pte_model::program::nbytes(tensor.scalar_type, &sizes) != Some(found.blob.len) {
+        finder.diagnostics.push(bytes_disagree(at, tensor.scalar_type, &sizes, found.blob.len));
         return None;
     }
     let dim_order = if order.is_empty() { DimOrder::contiguous(sizes.len()) } else { order };

@@ -193,6 +193,9 @@ impl MetadataValue {
                 let has_kind = |leaf: &MetadataValue| others.iter().any(|other| other.kind() == leaf.kind());
                 others.is_empty() || self.leaves().into_iter().all(has_kind)
             }
+            (MetadataValue::Tensor(this), MetadataValue::Tensor(other)) => {
+                this.split(' ').next() == other.split(' ').next()
+            }
             _ => self.kind() == other.kind(),
         }
     }
