@@ -65,6 +65,39 @@ class Elements(MutableSequence[T]):
         """Adds an item at the end."""
         self.insert(len(self), value)
 
+    def extend(self, values: Iterable[Any]) -> None:
+        """Adds items at the end: all, or none if one is refused."""
+        count = len(self)
+        try:
+            for value in list(values):
+                self.append(value)
+        except BaseException:
+            del self[count:]
+            raise
+
+    def pop(self, index: int = -1) -> T:
+        """Removes an input or output and returns it. Other parts are gone when they are removed."""
+        if self._parts not in ("inputs", "outputs"):
+            raise TypeError(f"pop() would return one of the {self._parts} that is gone: use del")
+        return super().pop(index)
+
+    def reverse(self) -> None:
+        """Reverses inputs or outputs."""
+        if self._parts not in ("inputs", "outputs"):
+            raise TypeError(f"the order of {self._parts} is that of the method")
+        self.assign(tuple(reversed(self)))
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """Returns the index of an item."""
+        try:
+            return super().index(value, start, len(self) if stop is None else stop)
+        except ValueError:
+            raise ValueError(f"{value!r} is not among the {self._parts}") from None
+
+    def remove(self, value: Any) -> None:
+        """Removes the first item that equals a value."""
+        del self[self.index(value)]
+
     def assign(self, items: Iterable[Any]) -> None:
         """Replaces all items."""
         new = list(items)

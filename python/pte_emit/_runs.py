@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _pte_emit
-from ._pte_emit import Model
+from ._pte_emit import Model, Program
 
 if TYPE_CHECKING:
     from ._pte_emit import _Source
@@ -50,7 +50,7 @@ def _command(runner: str | Sequence[str] | None) -> Iterator[list[str]]:
 
 
 def run_tests(
-    source: Model | _Path,
+    source: Model | Program | _Path,
     *,
     runner: str | Sequence[str] | None = None,
     select: str | Sequence[str] = (),
@@ -61,8 +61,8 @@ def run_tests(
 
     ``source`` is a path or a model. ``runner`` is the command of a runner, as a string for a shell or as words; by default that of the environment
     variable ``PTE_EMIT_RUNNER``, that of ``pte-emit runner install``, or else ExecuTorch's Python package, which
-    ``pip install 'pte-emit[runtime]'`` installs. ``select`` are names of tests (``"forward/0"``) or of methods, or patterns with ``*``; ``timeout`` is in seconds for each test; ``with_files`` are ``.ptd`` files with
-    data that the program refers to.
+    ``pip install 'pte-emit[runtime]'`` installs. ``select`` are names of tests (``"forward/0"``) or of methods, or patterns with ``*``; ``timeout`` is in seconds for each test;
+    ``with_files`` are ``.ptd`` files with data that the program refers to.
 
     A test that cannot be run has an ``error``; one whose outputs differ has a ``comparison`` with the first element that does.
 
@@ -76,9 +76,16 @@ def run_tests(
     >>> difference.output, difference.expected, difference.found
     (0, '8', '7')
     """
-    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    model = _model(source)
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
         return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
+
+
+def _model(source: Model | Program | _Path) -> Model:
+    """Returns a model, that of a program, or that of a file."""
+    if isinstance(source, Program):
+        return source.model()
+    return source if isinstance(source, Model) else _pte_emit.open(source)
 
 
 class RunOutputs(NamedTuple):
@@ -90,8 +97,8 @@ class RunOutputs(NamedTuple):
 
 
 def run(
-    source: Model | _Path,
-    inputs: Mapping[str | int, Any] | None = None,
+    source: Model | Program | _Path,
+    inputs: Mapping[str | int, Any] | Sequence[Any] | None = None,
     *,
     method: str | None = None,
     runner: str | Sequence[str] | None = None,
@@ -103,7 +110,7 @@ def run(
 ) -> RunOutputs:
     """Executes a method in a runner, by default ``forward`` or the only one that computes.
 
-    ``inputs`` are arrays, numbers for all elements, lists, or words such as ``"random"``, by name or number. Others are ones, or random numbers of
+    ``inputs`` are arrays, numbers for all elements, lists, or words such as ``"random"``, by name or number, or in order. Others are ones, or random numbers of
     the seed ``random``. The loaded method is executed ``repeat`` times, and keeps its state. ``save_etdump`` is a file for the times that the runtime
     records. ``runner`` is as in ``run_tests``. Tensors are arrays of numpy.
 
@@ -113,9 +120,12 @@ def run(
     >>> list(pte_emit.run(model, method="forward", runner=["sh", "-c", answers]).outputs.values())
     [7]
     """
-    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    model = _model(source)
     with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
-        words = {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate((inputs or {}).items())}
+        if repeat < 1:
+            raise ValueError(f"repeat: expected 1 or more, found {repeat}")
+        given = inputs if isinstance(inputs, Mapping) else dict(enumerate(inputs or ()))
+        words = {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate(given.items())}
         return RunOutputs(
             *model.run(
                 _words(runner),
@@ -144,7 +154,7 @@ def _input(value: Any, path: Path) -> str:
 
 
 def with_outputs(
-    source: Model | _Path,
+    source: Model | Program | _Path,
     *,
     runner: str | Sequence[str] | None = None,
     timeout: float = 60.0,
@@ -159,14 +169,14 @@ def with_outputs(
     >>> pte_emit.with_outputs(model, runner=["sh", "-c", answers])
     ('methods: {seven: {outputs: [7], tests: [{outputs: [7]}]}}', {})
     """
-    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    model = _model(source)
     outputs = Path(model.name).stem + ".outputs"
     with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
         return model.with_outputs(words, folder, outputs, timeout=timeout, with_files=with_files)
 
 
 def compare_runs(
-    older: Model | _Path,
+    older: Model | Program | _Path,
     newer: _Source,
     *,
     runner: str | Sequence[str] | None = None,
@@ -183,7 +193,7 @@ def compare_runs(
     The inputs are those of the first test of a method, or random ones of a ``seed``: without tests, or with ``generate_inputs``. ``atol`` and ``rtol``
     are the differences of floating point numbers that count as equal.
     """
-    model = older if isinstance(older, Model) else _pte_emit.open(older)
+    model = _model(older)
     with tempfile.TemporaryDirectory(prefix="pte-emit-compare-") as folder:
         return model.compare_runs(
             newer,
@@ -198,16 +208,16 @@ def compare_runs(
         )
 
 
-def verify(source: Model | _Path, manifest: Manifest | _Path, *, with_files: _Path | Sequence[_Path] = ()) -> Verification:
-    """Compares the contents of a file with a manifest: a result of ``Model.manifest``, or a path of its JSON.
+def verify(source: Model | Program | _Path, manifest: Manifest | dict[str, Any] | _Path, *, with_files: _Path | Sequence[_Path] = ()) -> Verification:
+    """Compares the contents of a file with a manifest: a result of ``Model.manifest``, its JSON, or a path of that.
 
     >>> import pte_emit
     >>> model = pte_emit.open(b"methods: {seven: {outputs: [7]}}")
     >>> pte_emit.verify(model, model.manifest()).differences
     []
     """
-    model = source if isinstance(source, Model) else _pte_emit.open(source)
+    model = _model(source)
     if isinstance(manifest, (str, os.PathLike)):
         with open(manifest, encoding="utf-8") as file:
             return model._verify(file.read(), os.fspath(manifest), with_files=with_files)
-    return model._verify(json.dumps(manifest.to_dict()), "manifest", with_files=with_files)
+    return model._verify(json.dumps(manifest if isinstance(manifest, dict) else manifest.to_dict()), "manifest", with_files=with_files)

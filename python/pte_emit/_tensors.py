@@ -131,6 +131,8 @@ def _save(path: Any, extension: str, tensors: Mapping[str, Any], layout: dict[st
     if not str(os.fspath(path)).endswith(extension):
         raise ValueError(f"{os.fspath(path)}: expected a path that ends with {extension}")
     entries = []
+    if not tensors and extension == ".ptd":
+        raise ValueError(f"{os.fspath(path)}: a .ptd has a tensor at least")
     for key, value in {**tensors, **getattr(tensors, "blobs", {})}.items():
         if not isinstance(key, str):
             raise TypeError(f"expected str as keys, found {type(key).__name__}")

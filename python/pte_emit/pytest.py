@@ -115,6 +115,8 @@ def pte_emit_run(request: pytest.FixtureRequest) -> Callable[..., TestReport]:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     """Runs the files of the markers of a test, before the test."""
     for marker in reversed(list(pyfuncitem.iter_markers("pte_emit"))):
+        if not marker.args or not isinstance(marker.args[0], (str, os.PathLike)):
+            pytest.fail("the marker `pte_emit` needs the path of a file with tests: @pytest.mark.pte_emit(\"model.yaml\")", pytrace=False)
         _run(pyfuncitem.config, pyfuncitem.path.parent, *marker.args, **marker.kwargs)
 
 

@@ -205,3 +205,18 @@ def test_html_has_pictures_and_tables_for_light_and_dark(linear: Path) -> None:
         # Text has the colour of the page: only marks have one of their own.
         assert not re.search(r'(?<!<span style="white-space:nowrap"><span style=")color:(?!#[0-9a-f]{6}">&#9632;)|background', result._repr_html_())
         assert len(result._repr_html_()) < 100_000
+
+
+def test_lists_of_parts_end_and_refuse_what_would_lose_parts(linear: Path) -> None:
+    method = pte_emit.open(linear).program()["forward"]
+    method.outputs.extend(method.outputs)
+    assert [value.index for value in method.outputs] == [method.outputs[0].index] * 2
+    with pytest.raises(TypeError):
+        method.inputs.extend([method.values[0], "none"])
+    assert len(method.inputs) == 1
+    for change in (method.instructions.reverse, method.instructions.pop, method.values.pop):
+        with pytest.raises(TypeError):
+            change()
+    method.outputs.pop()
+    with pytest.raises(ValueError, match="is not among the outputs"):
+        method.outputs.remove(method.values[0])

@@ -175,3 +175,12 @@ def test_the_plugin(pytester: pytest.Pytester, runner: list[str]) -> None:
     done = pytester.runpytest_subprocess("--strict-markers", "--pte-emit-runner", f"'{runner[0]}' '{runner[1]}'")
     done.assert_outcomes(passed=3, failed=2)
     done.stdout.fnmatch_lines(["*bad.yaml: 1 of 1 tests did not pass*", "*seven/0: output 0: expected 8, found 7*"])
+
+
+def test_programs_lists_and_maps_are_accepted(runner: list[str]) -> None:
+    model = pte_emit.open(SEVEN.encode())
+    program = model.program()
+    assert list(pte_emit.run(program, [], method="seven", runner=runner).outputs.values()) == [7]
+    assert pte_emit.verify(program, model.manifest().to_dict()).differences == []
+    with pytest.raises(ValueError, match="repeat: expected 1 or more"):
+        pte_emit.run(model, method="seven", repeat=0, runner=runner)

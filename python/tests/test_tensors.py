@@ -181,3 +181,10 @@ def test_other_files_are_exceptions(tmp_path: Path, linear: Path) -> None:
         pte_emit.save_ptd(tmp_path / "w.ptd", {1: numpy.ones(2)})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="mode='w'"):
         pte_emit.load_ptd(tmp_path / "w.ptd", mode="w")
+
+
+def test_a_ptd_has_a_tensor(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ptd"
+    with pytest.raises(ValueError, match="has a tensor at least"):
+        pte_emit.save_ptd(path, {})
+    assert not path.exists()
