@@ -690,6 +690,16 @@ impl NumberListEncoder {
     }
 }
 
+/// Returns the error about data of another number of bytes than a tensor has.
+pub fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
+    let expected = pte_model::program::nbytes(scalar_type, sizes)
+        .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
+    Code::DataSize
+        .error(at, format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")))
+        .label(format!("expected {expected}"))
+        .help("data of another element type are converted if `dtype` in `data` states it")
+}
+
 /// Help for a size that is not a number: -1, or a name.
 pub const VARIABLE_SIZE: &str = "a size that varies has its upper bound here, and the tensor `dynamism: dynamic_bound`";
 

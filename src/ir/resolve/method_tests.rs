@@ -1,8 +1,7 @@
 //! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
-use super::bytes_disagree;
 use crate::ir::NodeDiagnostic;
-use crate::ir::data::{DataRequest, Finder};
+use crate::ir::data::{DataRequest, Finder, bytes_disagree};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use pte_model::data::Blob;
 use pte_model::data::number::{NumericValue, number_word};

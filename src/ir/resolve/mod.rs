@@ -33,16 +33,13 @@ use crate::layout::options::LayoutOptions;
 use crate::overrides::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 use pte_analysis::operators::OperatorLookup;
 use pte_model::data::Blob;
-use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{Code, Severity};
-use pte_model::format::ScalarType;
 use pte_model::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
 use pte_model::format::serializer::PROGRAM_VERSION;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout};
 use pte_model::reader::flat_tensor::FlatTensorEntry;
 use pte_releases::Release;
-use pte_yaml::tree::NodeId;
 
 /// The program of a document, with its tests and options.
 pub struct ResolvedProgram {
@@ -248,7 +245,7 @@ fn named_data<'d, 'a>(
                 continue;
             }
             if pte_model::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
-                finder.diagnostics.push(bytes_disagree(entry.data.id, scalar_type, &sizes, found.blob.len));
+                finder.diagnostics.push(data::bytes_disagree(entry.data.id, scalar_type, &sizes, found.blob.len));
                 continue;
             }
             layout = Some(TensorLayout { scalar_type, sizes, dim_order });
@@ -310,13 +307,4 @@ fn checkpoints<'d, 'a>(
             add(key, data, tensor_layout);
         }
     }
-}
-
-fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
-    let expected = pte_model::program::nbytes(scalar_type, sizes)
-        .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
-    Code::DataSize
-        .error(at, format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")))
-        .label(format!("expected {expected}"))
-        .help("data of another element type are converted if `dtype` in `data` states it")
 }

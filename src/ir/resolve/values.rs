@@ -2,9 +2,9 @@
 //!
 //! Offsets of planned memory are assigned later, by [`crate::layout::memory`].
 
+use super::graph;
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use super::origins::DelegateOrigin;
-use super::{bytes_disagree, graph};
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{
     self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, ParsedPlacement, Word,
@@ -269,7 +269,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             // The size of an element type of a newer schema is unknown.
             let is_known = scalar_type.info().is_some();
             if is_known && pte_model::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
-                self.diagnostics.push(bytes_disagree(data.id, scalar_type, &sizes, found.blob.len));
+                self.diagnostics.push(data::bytes_disagree(data.id, scalar_type, &sizes, found.blob.len));
                 return None;
             }
             return Some((sizes, TensorData::Blob(self.program.add_blob(found.blob))));
