@@ -204,10 +204,11 @@ impl Document {
         if invalid_tests.is_empty() {
             return Ok(resolved);
         }
-        let mut messages = resolved.messages.split_off(0);
+        let mut messages = ir::Messages::default();
+        messages.extend(resolved.messages.split_off(0));
         messages.extend(invalid_tests.into_iter().flat_map(|test| test.diagnostics));
-        messages.sort_by_key(|message| message.at);
-        Err(Error::new(resolved.source.report_nodes(messages)))
+        messages.sort();
+        Err(Error::new(resolved.source.report_nodes(messages.into_list())))
     }
 
     /// Does the same as [`Document::resolve`], and returns the tests with errors, which the result does not have.

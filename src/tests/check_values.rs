@@ -558,3 +558,12 @@ fn a_copy_of_an_input_is_used_once_by_an_operation() {
                {add: {input1: b, input2: c, output: y}}";
     assert!(!has_errors(&format!("{copy}, {two}")));
 }
+
+/// Messages about tests are limited as all others are.
+#[test]
+fn the_messages_about_tests_are_limited() {
+    let yaml = format!("methods: {{f: {{outputs: [1], tests: [{}]}}}}", "{inputs: [1]},".repeat(3000));
+    let error = crate::Model::from_yaml("m.yaml", yaml, ".").resolve().unwrap_err();
+    let last = error.diagnostics().last().map(|last| last.message.to_string());
+    assert_eq!((error.diagnostics().len(), last.as_deref()), (1001, Some("2000 more errors not listed here")));
+}
