@@ -139,6 +139,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("run", "expected"): "numpy.allclose()",
     ("run", "input"): "=inputs",
     ("run", "rtol"): "numpy.allclose()",
+    ("run", "save-outputs"): "save_safetensors()",
     ("run", "times"): "Model.profile(save_etdump)",
     ("test", "bless"): "with_outputs() returns the YAML",
 }

@@ -51,9 +51,9 @@ pub struct RunArguments {
     /// Print all elements, not only the first ones
     #[arg(long)]
     all: bool,
-    /// Output: a .safetensors with the outputs that are tensors, by name
-    #[arg(short, long, value_name = "PATH")]
-    output: Option<PathBuf>,
+    /// Write the outputs that are tensors as a .safetensors, by name
+    #[arg(long, value_name = "FILE.safetensors")]
+    save_outputs: Option<PathBuf>,
     /// Compare the outputs with the tensors of a .safetensors that have their names; exit with status 1 if they differ
     #[arg(long, alias = "expect", value_name = "FILE.safetensors")]
     expected: Option<PathBuf>,
@@ -101,13 +101,13 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     sources.warn_unused(messages);
     let runner = arguments.runner.command()?;
     let is_safetensors = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
-    if let Some(path) = arguments.output.as_ref().filter(|path| !is_safetensors(path)) {
+    if let Some(path) = arguments.save_outputs.as_ref().filter(|path| !is_safetensors(path)) {
         let found = escaped(&path.display().to_string()).into_owned();
         return Err(Failure::Usage(format!(
             "outputs are written as a .safetensors, found `{found}`; `--json` prints them"
         )));
     }
-    let files = [&arguments.output, &arguments.expected, &arguments.save_etdump];
+    let files = [&arguments.save_outputs, &arguments.expected, &arguments.save_etdump];
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
     }
@@ -157,7 +157,7 @@ fn run_method(
         }
     }
     let mut outputs = Outputs::default();
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &arguments.save_outputs {
         let written = found.to_safetensors().map_err(|error| Failure::writing(&path.display().to_string(), &error))?;
         write(&mut outputs, path, &written)?;
     }

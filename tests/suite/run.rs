@@ -68,7 +68,7 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     assert_eq!(output(&folder, &["inputs.yaml"]).0, json!([4, 2]));
 
     // An output is a file that an input, or an expectation, reads.
-    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "-o", "out.safetensors"]).exits(0);
+    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "--save-outputs", "out.safetensors"]).exits(0);
     assert_eq!(output(&folder, &["relu.yaml", "-i", "x=@out.safetensors:y"]).1, json!([1, 2, 3, 4]));
     run(&folder, &["relu.yaml", "-i", "x=1,2,3,4.000001", "--expected", "out.safetensors"]).exits(0);
     let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,5", "--expected", "out.safetensors"]).exits(1);

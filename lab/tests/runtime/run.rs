@@ -59,7 +59,7 @@ fn an_installed_runner_runs_all_examples() {
     let done = folder.run(&linear).exits(0);
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("  y: float32 [1, 3], 0.425315 to 0.646813, mean 0.571725\n    [0.646813"), "{text}");
-    folder.run(&[&linear[..], &["-o", "out.safetensors"]].concat()).exits(0);
+    folder.run(&[&linear[..], &["--save-outputs", "out.safetensors"]].concat()).exits(0);
     folder.run(&[&linear[..], &["--expected", "out.safetensors", "--atol=0", "--rtol=0"]].concat()).exits(0);
     let done = folder.run(&[&linear[..], &["--times", "--save-etdump", "trace.etdump"]].concat()).exits(0);
     let text = String::from_utf8(done.stdout).unwrap();
