@@ -277,6 +277,7 @@ impl RunDocument {
                     (tensor, shape) = (Some(scalar_type.to_string()), Some(sizes));
                     data = value.elements(usize::MAX).unwrap_or_default().iter().map(|text| json_of(text)).collect();
                 }
+                Some(TestData::String(text)) => data.push(text.into()),
                 Some(found) => data.push(json_of(&scalar(&found))),
                 None => {}
             }

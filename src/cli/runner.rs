@@ -75,9 +75,7 @@ impl RunnerArguments {
             }
             return parse("--runner", text);
         }
-        if let Ok(text) = std::env::var(RUNNER)
-            && !text.is_empty()
-        {
+        if let Some(text) = variable(RUNNER).and_then(|text| text.into_string().ok()) {
             return parse(RUNNER, &text);
         }
         if let Some(command) = installed(RUNNER_RELEASE) {

@@ -378,27 +378,28 @@ impl MethodPair<'_, '_> {
             return Err(other(format!("{right}, but {left} in {}", self.programs[0].model.label())));
         }
         let mut inputs = Vec::new();
-        let mut size = 0u64;
         for (index, (left, right)) in lists[0].iter().zip(lists[1]).enumerate() {
             let values = [(plans[0], left), (plans[1], right)].map(|(plan, id)| plan.and_then(|plan| plan.value(*id)));
             let input = generated(values, seed.wrapping_add(index as u64));
-            let input = input.map_err(|message| other(format!("input {index}: {message}")))?;
-            if let TestData::Tensor { data, .. } = &input {
-                size = size.saturating_add(data.len());
-            }
-            inputs.push(input);
+            inputs.push(input.map_err(|message| other(format!("input {index}: {message}")))?);
         }
-        if size > MAX_INPUTS {
-            return Err(other(format!(
-                "inputs of {size} bytes, expected at most {MAX_INPUTS}; a test can have smaller ones"
-            )));
-        }
+        check_size(&inputs).map_err(|message| other(format!("{message}; a test can have smaller ones")))?;
         Ok((inputs, Some(seed)))
     }
 }
 
-/// Generates an input that both methods take.
-fn generated(values: [Option<&EValue>; 2], seed: u64) -> Result<TestData, String> {
+/// Checks the size of inputs: a file of a few bytes may have any.
+pub(crate) fn check_size(inputs: &[TestData]) -> Result<(), String> {
+    let bytes = inputs.iter().map(|input| if let TestData::Tensor { data, .. } = input { data.len() } else { 0 });
+    let size = bytes.fold(0, u64::saturating_add);
+    match size > MAX_INPUTS {
+        true => Err(format!("inputs of {size} bytes, expected at most {MAX_INPUTS}")),
+        false => Ok(()),
+    }
+}
+
+/// Generates an input that both methods take, which may be the same one.
+pub(crate) fn generated(values: [Option<&EValue>; 2], seed: u64) -> Result<TestData, String> {
     match values {
         [Some(EValue::Tensor(left)), Some(EValue::Tensor(right))] => tensor([left, right], seed),
         [Some(left), Some(right)] if left == right => match left {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::emitter::safetensors;
 use crate::facade::model::{self, Model};
-use crate::facade::numeric::Executable;
+use crate::facade::numeric::{self, Executable};
 use crate::facade::testing;
 use pte_diff::Side;
 use pte_model::data::Origin;
@@ -173,6 +173,7 @@ impl Model {
         };
         let (inputs, outputs) = (named("input", &plan.inputs), named("output", &plan.outputs));
         let data = self::inputs(plan, &inputs, options, self)?;
+        numeric::check_size(&data).map_err(failed)?;
         let mut runner = options.runner.clone();
         if let Some(path) = &options.etdump {
             runner = runner.with_arguments(["--etdump".into(), path.as_os_str().to_owned()]);
@@ -252,7 +253,7 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
         }
     }
     let mut yaml = String::from("methods:\n  run:\n    values:\n");
-    let (mut list, mut given) = (String::new(), String::new());
+    let (mut list, mut given, mut random) = (String::new(), String::new(), Vec::new());
     for (number, (id, text)) in plan.inputs.iter().flatten().zip(texts).enumerate() {
         // The values have names of their own: those of a file are any text.
         let value = plan.value(*id).unwrap_or(&EValue::Null);
@@ -262,18 +263,27 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
         })?;
         let _ = writeln!(yaml, "      input{number}: {declared}");
         let _ = write!(list, "{}input{number}", if number == 0 { "" } else { ", " });
-        let text = match (text, value) {
-            (Some(text), value) => self::given(text, value, number as u64).map_err(|message| {
-                let message = format!("input `{}`: {message}", clipped(&names[number]));
-                Error::input(Code::UnmetRequest, &model.label(), message)
-            })?,
-            (None, EValue::Tensor(tensor)) => {
-                filled(tensor, options.random.map(|seed| seed.wrapping_add(number as u64)))
-            }
-            (None, _) => own,
+        let failed = |message: String| {
+            let message = format!("input `{}`: {message}", clipped(&names[number]));
+            Error::input(Code::UnmetRequest, &model.label(), message)
         };
-        // The comment is for messages, which show the line.
-        let _ = writeln!(given, "          - {text}  # {}", clipped(&names[number]));
+        let wanted = match (text, value) {
+            (Some(text), EValue::Tensor(tensor)) => self::given(text, tensor, number as u64).map_err(failed)?,
+            (Some(text), _) => Given::Yaml(text.clone()),
+            (None, EValue::Tensor(_)) => {
+                options.random.map_or(Given::Own, |seed| Given::Random(seed.wrapping_add(number as u64)))
+            }
+            (None, _) => Given::Own,
+        };
+        let text = match wanted {
+            Given::Yaml(text) => text,
+            Given::Own => own,
+            Given::Random(seed) => {
+                random.push((number, numeric::generated([Some(value); 2], seed).map_err(failed)?));
+                own
+            }
+        };
+        let _ = writeln!(given, "          - {text}");
     }
     if list.is_empty() {
         return Ok(Vec::new());
@@ -284,7 +294,21 @@ fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &
     let resolved = Model::from_yaml("inputs", yaml, ".").resolve();
     let resolved = resolved.map_err(|error| of_inputs(&error, first, names, &model.label()))?;
     let case = resolved.tests.into_iter().flat_map(|MethodTests { cases, .. }| cases).next();
-    Ok(case.map(|case| case.inputs).unwrap_or_default())
+    let mut inputs = case.map(|case| case.inputs).unwrap_or_default();
+    for (number, input) in random {
+        inputs[number] = input;
+    }
+    Ok(inputs)
+}
+
+/// What an input is to be.
+enum Given {
+    /// A value in YAML.
+    Yaml(String),
+    /// The value of the program, or ones.
+    Own,
+    /// Random numbers of a seed.
+    Random(u64),
 }
 
 /// Returns the errors about inputs, of which each has a line from `first` on, by the names of the inputs.
@@ -294,11 +318,10 @@ fn of_inputs(error: &Error, first: usize, names: &[String], label: &str) -> Erro
         let line = diagnostic.at.as_ref().map(|span| report.line_column(span.start).0);
         let name = line.and_then(|line| names.get(line.checked_sub(first)?));
         let input = name.map_or_else(String::new, |name| format!("input `{}`: ", clipped(name)));
-        let separator = if diagnostic.label.is_empty() { "" } else { "; " };
         // Paths are relative to the folder of the command.
-        let label = if diagnostic.label.starts_with("paths are") { "" } else { &*diagnostic.label };
-        let separator = if label.is_empty() { "" } else { separator };
-        let mut message = diagnostic.code.whole(format!("{input}{}{separator}{label}", diagnostic.message));
+        let label = Some(&*diagnostic.label).filter(|label| !label.is_empty() && !label.starts_with("paths are"));
+        let label = label.map_or_else(String::new, |label| format!("; {label}"));
+        let mut message = diagnostic.code.whole(format!("{input}{}{label}", diagnostic.message));
         message.help.clone_from(&diagnostic.help);
         message
     };
@@ -337,7 +360,8 @@ fn declared(value: &EValue) -> Option<(String, String)> {
             };
             let sizes = sizes.as_deref().unwrap_or_default();
             let order: Vec<u8> = dim_order.iter().flat_map(|order| order.iter().copied()).collect();
-            plain(format!("{{tensor: {scalar_type}, sizes: {sizes:?}, dim_order: {order:?}{dynamism}}}"))
+            let declared = format!("{{tensor: {scalar_type}, sizes: {sizes:?}, dim_order: {order:?}{dynamism}}}");
+            Some((declared, filled(tensor, "1")))
         }
         EValue::String(None)
         | EValue::IntList(_)
@@ -349,29 +373,20 @@ fn declared(value: &EValue) -> Option<(String, String)> {
     }
 }
 
-/// Returns an input of the largest sizes: random numbers of a seed, or ones.
-fn filled(tensor: &Tensor, seed: Option<u64>) -> String {
-    let data = match seed {
-        None => "{fill: 1}".to_owned(),
-        Some(seed) if tensor.scalar_type.is_differentiable() => {
-            format!("{{random: {{seed: {seed}, distribution: normal}}}}")
-        }
-        // Integers may be indices: 0 and 1 are in the range of almost all.
-        Some(seed) => format!("{{random: {{seed: {seed}, low: 0, high: 2}}}}"),
-    };
-    format!("{{sizes: {:?}, data: {data}}}", tensor.sizes.as_deref().unwrap_or_default())
+/// Returns an input of the largest sizes in YAML, with the same number for all elements.
+fn filled(tensor: &Tensor, number: &str) -> String {
+    format!("{{sizes: {:?}, data: {{fill: {number}}}}}", tensor.sizes.as_deref().unwrap_or_default())
 }
 
-/// Returns an input in YAML that is given as text: a short form, or YAML.
+/// Returns a tensor that is given as text: a short form, or YAML.
 ///
 /// # Errors
-/// A seed that is no number.
-fn given(text: &str, value: &EValue, number: u64) -> Result<String, String> {
+/// A seed that is no number; a file of several tensors.
+fn given(text: &str, tensor: &Tensor, number: u64) -> Result<Given, String> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let EValue::Tensor(tensor) = value else { return Ok(text.to_owned()) };
     let text = text.trim();
     if let Some(path) = text.strip_prefix('@') {
-        return Ok(match path.rsplit_once(':') {
+        return Ok(Given::Yaml(match path.rsplit_once(':') {
             Some((file, key)) if file.ends_with(".safetensors") => {
                 format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
             }
@@ -380,17 +395,18 @@ fn given(text: &str, value: &EValue, number: u64) -> Result<String, String> {
                 return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
             }
             _ => format!("{{file: {}}}", quoted(path)),
-        });
+        }));
     }
-    Ok(match text.strip_prefix("random") {
-        Some("") => filled(tensor, Some(number)),
+    match text.strip_prefix("random") {
+        Some("") => Ok(Given::Random(number)),
         Some(seed) => match seed.strip_prefix(':').and_then(|seed| seed.parse().ok()) {
-            Some(seed) => filled(tensor, Some(seed)),
-            None => return Err(format!("`{}`: expected random, or random:SEED with a number", clipped(text))),
+            Some(seed) => Ok(Given::Random(seed)),
+            None => Err(format!("`{}`: expected random, or random:SEED with a number", clipped(text))),
         },
-        None if text.starts_with(['[', '{']) => text.to_owned(),
-        None if text.contains(',') => format!("[{text}]"),
-        // One number is that of all elements.
-        None => format!("{{sizes: {:?}, data: {{fill: {text}}}}}", tensor.sizes.as_deref().unwrap_or_default()),
-    })
+        None => Ok(Given::Yaml(match text {
+            _ if text.starts_with(['[', '{']) => text.to_owned(),
+            _ if text.contains(',') => format!("[{text}]"),
+            _ => filled(tensor, text),
+        })),
+    }
 }

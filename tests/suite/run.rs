@@ -85,15 +85,30 @@ fn outputs_are_printed_with_statistics_and_times() {
     assert_eq!(folder.read("executions"), b"run\nrun\nrun\n");
 }
 
+/// A string in JSON is the string, whatever its characters.
+#[test]
+fn strings_are_strings_in_json() {
+    let folder = folder();
+    // `a"\` and a line break.
+    let runner = ECHO.replace("\"output 0 $value\"", "output 0 string 61225c0a");
+    folder.write("string.sh", runner);
+    let done = folder.run(&["run", "relu.yaml", "--json", "--runner", "sh string.sh"]).exits(0);
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(document["outputs"][0]["data"], json!(["a\"\\\n"]));
+}
+
 #[test]
 fn inputs_that_do_not_suit_the_method_are_errors() {
     let folder = folder();
+    // The runner gets inputs as text: a file of a few bytes must not take as much memory as it says.
+    folder.write("large.yaml", RELU.replace("[2, 2]", "[2, 2147483647]"));
     for (arguments, message) in [
         (&["relu.yaml", "-i", "z=1"][..], "no input `z`; the method has `x`"),
         (&["relu.yaml", "-i", "1=1"], "no input `1`"),
         (&["relu.yaml", "-i", "x=1,2,3"], "input `x`: found 3 numbers, but sizes [2, 2] have 4"),
         (&["relu.yaml", "-i", "x=@none.npy"], "cannot read"),
         (&["relu.yaml", "-i", "x=one"], "expected a number, found the string `one`"),
+        (&["large.yaml"], "inputs of 17179869176 bytes, expected at most 268435456"),
         (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
         (&["relu.yaml", "--expected", "runner.sh"], "not a .safetensors file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),

@@ -243,9 +243,8 @@ fn unwritable(path: &Path, error: &io::Error) -> InstallError {
 
 /// Returns the C++ compiler: the named one, or the first that is there.
 fn compiler(named: Option<&OsStr>) -> Result<PathBuf, InstallError> {
-    let names = named.map_or_else(|| ["c++", "g++", "clang++"].map(OsStr::new).to_vec(), |name| vec![name]);
-    let answers = |name: &&&OsStr| quiet(Command::new(name).arg("--version"));
-    names.iter().find(answers).map(PathBuf::from).ok_or_else(|| {
+    let names = candidates(named, &["c++", "g++", "clang++"]);
+    answering(&names, &["--version"]).ok_or_else(|| {
         let tried: Vec<String> = names.iter().map(|name| format!("`{}`", clipped(&name.to_string_lossy()))).collect();
         let install = if cfg!(target_os = "macos") { "xcode-select --install" } else { "apt-get install g++" };
         InstallError::new(
@@ -255,10 +254,19 @@ fn compiler(named: Option<&OsStr>) -> Result<PathBuf, InstallError> {
     })
 }
 
-/// Returns `true` if a command ends with status 0.
-fn quiet(command: &mut Command) -> bool {
-    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    silent.status().is_ok_and(|status| status.success())
+/// Returns the names of a command to try: the given one, or the usual ones.
+fn candidates<'n>(named: Option<&'n OsStr>, usual: &'n [&'n str]) -> Vec<&'n OsStr> {
+    named.map_or_else(|| usual.iter().map(OsStr::new).collect(), |name| vec![name])
+}
+
+/// Returns the first command that ends with status 0 with these arguments.
+fn answering(names: &[&OsStr], arguments: &[&str]) -> Option<PathBuf> {
+    let answers = |name: &&&OsStr| {
+        let mut command = Command::new(name);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    names.iter().find(answers).map(PathBuf::from)
 }
 
 /// Runs a command, whose output is read only for its error.
@@ -341,17 +349,12 @@ fn unpacked(wheel: &Path, python: &Path, folder: &Path, report: &mut dyn FnMut(&
 }
 
 fn python(named: Option<&OsStr>) -> Result<PathBuf, InstallError> {
-    let names = named.map_or_else(|| ["python3", "python"].map(OsStr::new).to_vec(), |name| vec![name]);
-    names
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|name| quiet(Command::new(name).args(["-c", "import zipfile"])))
-        .ok_or_else(|| {
-            InstallError::new(
-                "there is no Python 3, which downloads and unpacks ExecuTorch's package",
-                "install it, name it by the variable PTE_EMIT_PYTHON, or name an unpacked package by `--package FOLDER`",
-            )
-        })
+    answering(&candidates(named, &["python3", "python"]), &["-c", "import zipfile"]).ok_or_else(|| {
+        InstallError::new(
+            "there is no Python 3, which downloads and unpacks ExecuTorch's package",
+            "install it, name it by the variable PTE_EMIT_PYTHON, or name an unpacked package by `--package FOLDER`",
+        )
+    })
 }
 
 /// Returns the folders of headers and libraries of a tree.
