@@ -24,7 +24,7 @@ use super::options::{FormatArguments, TextOrJson};
 use super::outputs::{Outputs, Replaced};
 use super::paint::{HEADING, Paint};
 use super::profile;
-use super::runner::RunnerArguments;
+use super::runner::{self, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::test;
@@ -133,8 +133,7 @@ fn run_method(
     messages: &Messages,
     out: &mut String,
 ) -> Result<Exit, Failure> {
-    let folder = tempfile::Builder::new().prefix("pte-emit-run-").tempdir();
-    let folder = folder.map_err(|error| Failure::writing("the folder of the program", &error))?;
+    let folder = runner::folder()?;
     let etdump = (arguments.times || arguments.save_etdump.is_some()).then(|| folder.path().join("etdump"));
     let found = model.run(&options.clone().etdump(etdump.clone()), folder.path())?;
     *out += &match arguments.format.is_json() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pte_emit::run::{RUNNER_RELEASE, RunLimits, RunnerCommand, RunnerFolder};
+use tempfile::TempDir;
 
 use super::exit::Failure;
 use super::interrupt;
@@ -47,6 +48,12 @@ pub fn runners() -> Option<RunnerFolder> {
     };
     let cache = set("PTE_EMIT_CACHE").or_else(|| Some(of_system()?.join("pte-emit")))?;
     Some(RunnerFolder::new(cache.join("runners")))
+}
+
+/// Creates the folder of the files that a runner reads and writes; it is removed when the result is dropped.
+pub fn folder() -> Result<TempDir, Failure> {
+    let folder = tempfile::Builder::new().prefix("pte-emit-run-").tempdir();
+    folder.map_err(|error| Failure::writing("the folder of a program", &error))
 }
 
 impl RunnerArguments {

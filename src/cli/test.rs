@@ -20,7 +20,7 @@ use super::io::{self, Messages, STREAM};
 use super::json;
 use super::options::{FormatArguments, TextOrJson};
 use super::outputs::{NewFolder, Outputs, Replaced};
-use super::runner::RunnerArguments;
+use super::runner::{self, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -96,8 +96,7 @@ impl TestedFile {
     fn run(path: &Path, sources: &Sources<'_>, options: &TestOptions) -> Result<TestedFile, Failure> {
         let models = sources.open(path)?;
         let run = |model: &Model| {
-            let folder = tempfile::Builder::new().prefix("pte-emit-test-").tempdir();
-            let folder = folder.map_err(|error| Failure::writing("the folder of a program", &error))?;
+            let folder = runner::folder()?;
             model.run_tests(folder.path(), options).map_err(Failure::from)
         };
         let reports = models.iter().map(run).collect::<Result<_, _>>()?;

@@ -62,11 +62,11 @@ impl SizeDimension {
 /// Returns a name with `*` in place of the numbers between its punctuation.
 fn pattern(name: &str) -> String {
     let parts = name.split_inclusive(|c: char| !c.is_alphanumeric());
-    let part = |part: &str| match part.trim_start_matches(|c: char| c.is_ascii_digit()) {
-        rest if rest.len() < part.len() && !rest.starts_with(|c: char| c.is_alphanumeric()) => format!("*{rest}"),
-        _ => part.to_owned(),
+    let replaced = |part| match str::trim_start_matches(part, |c: char| c.is_ascii_digit()) {
+        rest if rest.len() < part.len() && !rest.starts_with(|c: char| c.is_alphanumeric()) => ["*", rest],
+        _ => ["", part],
     };
-    parts.map(part).collect()
+    parts.flat_map(replaced).collect()
 }
 
 /// Name of the node of bytes without a method.

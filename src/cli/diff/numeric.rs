@@ -13,7 +13,7 @@ use pte_emit::{
 use super::super::exit::{Exit, Failure};
 use super::super::interrupt;
 use super::super::json;
-use super::super::runner::RunnerArguments;
+use super::super::runner::{self, RunnerArguments};
 use super::super::stdout;
 use super::{DiffArguments, DiffFormat};
 
@@ -68,8 +68,7 @@ pub fn run(arguments: &DiffArguments, models: [&Model; 2]) -> Result<Exit, Failu
         .generate_inputs(numeric.generate_inputs || numeric.seed != 0);
     options.tolerance.atol = numeric.atol.unwrap_or(options.tolerance.atol);
     options.tolerance.rtol = numeric.rtol.unwrap_or(options.tolerance.rtol);
-    let folder = tempfile::Builder::new().prefix("pte-emit-numeric-").tempdir();
-    let folder = folder.map_err(|error| Failure::writing("the folder of the programs", &error))?;
+    let folder = runner::folder()?;
     interrupt::defer();
     let found = models[0].compare_runs(models[1], &options, folder.path());
     if interrupt::is_requested() {
