@@ -205,7 +205,7 @@ impl Document {
             return Ok(resolved);
         }
         let mut messages = ir::Messages::default();
-        messages.extend(resolved.messages.split_off(0));
+        messages.extend(std::mem::take(&mut resolved.messages));
         messages.extend(invalid_tests.into_iter().flat_map(|test| test.diagnostics));
         messages.sort();
         Err(Error::new(resolved.source.report_nodes(messages.into_list())))

@@ -457,7 +457,10 @@ fn check_rejects_calls_that_crash_the_runtime() {
                 while let Some((name, signature)) = operators.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let found = panic::catch_unwind(AssertUnwindSafe(|| test(&driver, seed, name, signature, target)));
                     let found = found.unwrap_or_else(|panic| {
-                        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                        let message = match panic.downcast_ref::<String>() {
+                            Some(message) => message.clone(),
+                            None => panic.downcast_ref::<&str>().copied().unwrap_or_default().to_owned(),
+                        };
                         Tally { failures: vec![format!("{name}: {message}")], ..Tally::default() }
                     });
                     results.lock().unwrap().insert(*name, found);

@@ -277,12 +277,10 @@ fn is_unset(method: &MethodAnalysis<'_>, value: usize, budget: &mut Budget) -> O
         return Some(false);
     };
     budget.spend(method.ranges.len())?;
-    let mut others = method.ranges.iter().enumerate().filter(|(other, _)| *other != value);
-    Some(!others.any(|(other, place)| {
+    let contains = |place: &PoolRange| place.pool == range.pool && place.start <= range.start && range.end <= place.end;
+    Some(!method.ranges.iter().enumerate().any(|(other, place)| {
         let is_written = || method.first_write(other).is_some_and(|step| step < first.step);
-        let contains =
-            |place: PoolRange| place.overlaps(&range) && place.start <= range.start && range.end <= place.end;
-        place.is_some_and(contains) && (method.is_input[other] || is_written())
+        place.as_ref().is_some_and(contains) && (method.is_input[other] || is_written())
     }))
 }
 

@@ -507,7 +507,8 @@ fn strided_end(sizes: &[i64], strides: &[i64], offset: &Argument<'_>) -> Option<
         Argument::Int(IntMeta::Exact(offset)) => i128::from(*offset),
         _ => return None,
     };
-    let steps = sizes.iter().zip(strides).map(|(size, stride)| i128::from(size - 1).saturating_mul((*stride).into()));
+    let steps =
+        sizes.iter().zip(strides).map(|(size, stride)| (i128::from(*size) - 1).saturating_mul((*stride).into()));
     let end = steps.fold(offset.saturating_add(1), i128::saturating_add);
     Some(if sizes.contains(&0) { 0 } else { end })
 }
@@ -946,6 +947,15 @@ fn described(call: &Call<'_>, argument: usize, found: ScalarType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_of_strided_views_do_not_overflow() {
+        let end = |sizes: &[i64], strides: &[i64]| strided_end(sizes, strides, &Argument::Null).unwrap();
+        assert_eq!(end(&[2, 3], &[5, 2]), 10);
+        assert_eq!(end(&[2, 0], &[5, 2]), 0);
+        assert_eq!(end(&[i64::MIN], &[1]), i128::from(i64::MIN));
+        assert!(end(&[i64::MAX; 9], &[i64::MAX; 9]) > i128::from(i64::MAX));
+    }
 
     #[test]
     fn arguments_of_values_exist() {
