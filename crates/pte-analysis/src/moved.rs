@@ -100,21 +100,24 @@ impl MovedMemory<'_> {
             let lasting = self.sources(*value as usize).iter().filter(|source| is_written && self.lasting[**source]);
             found.extend(lasting.map(|source| OverwrittenMove { access, source: *source, target: *source }));
         }
+        let aliases = self.method.aliases();
         let mut is_alias = vec![false; self.ranges.len()];
-        self.method.aliases().iter().for_each(|alias| is_alias[alias.result] = true);
+        aliases.iter().for_each(|alias| is_alias[alias.result] = true);
+        let by_base = Lists::new(self.ranges.len(), aliases.iter().map(|alias| alias.base).zip(0..).collect());
+        let mut walk = Walk::new(self);
         let mut open = self.start();
         let mut seen: HashSet<Holder> = open.iter().copied().collect();
         while let Some(holder) = open.pop() {
-            let held = self.held(&holder, spend)?;
-            for &step in &held.steps {
-                let alias = self.method.alias(step).filter(|alias| alias.base == holder.value);
-                if let Some(alias) = alias {
-                    let next = Holder { source: holder.source, value: alias.result, since: step };
-                    if seen.insert(next) {
-                        open.push(next);
-                    }
+            self.follow(&mut walk, &holder, spend)?;
+            for &index in by_base.of(holder.value) {
+                let alias = &aliases[index as usize];
+                let next = Holder { source: holder.source, value: alias.result, since: alias.step };
+                if walk.states[alias.step as usize].is_reached && seen.insert(next) {
+                    open.push(next);
                 }
-                found.extend(held.is_needed_after(step).then(|| self.write(step, &holder, &is_alias)).flatten());
+            }
+            for &step in walk.steps.iter().filter(|step| walk.states[**step as usize].is_needed) {
+                found.extend(self.write(step, &holder, &is_alias));
             }
         }
         found.sort_unstable_by_key(|found| (found.source, found.access, found.target));
@@ -173,15 +176,16 @@ impl MovedMemory<'_> {
     }
 
     /// Follows the control flow from the step at which a value gets memory to those at which it gets other memory.
-    fn held(&self, holder: &Holder, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Held> {
-        let mut steps: HashSet<u32> = HashSet::new();
-        let mut before: Vec<(u32, u32)> = Vec::new();
+    fn follow(&self, walk: &mut Walk, holder: &Holder, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<()> {
+        walk.clear();
         let mut uses: Vec<u32> = Vec::new();
-        let mut open: Vec<u32> = self.next(holder.since).collect();
+        let mut open: Vec<u32> = walk.after.of(holder.since as usize).to_vec();
         while let Some(step) = open.pop() {
-            if !steps.insert(step) {
+            let state = &mut walk.states[step as usize];
+            if std::mem::replace(&mut state.is_reached, true) {
                 continue;
             }
+            walk.steps.push(step);
             let accesses = self.method.accesses().of_step(step as usize);
             spend(1 + accesses.len())?;
             let own = || accesses.iter().filter(|access| access.value as usize == holder.value);
@@ -191,27 +195,21 @@ impl MovedMemory<'_> {
             if own().any(|access| matches!(access.kind, AccessKind::Alias | AccessKind::Release)) {
                 continue;
             }
-            for next in self.next(step) {
-                before.push((next, step));
-                open.push(next);
-            }
+            state.keeps = true;
+            open.extend(walk.after.of(step as usize));
         }
-        before.sort_unstable();
-        let mut needed: HashSet<u32> = HashSet::new();
-        let mut open = uses;
         // Steps after which a use follows.
+        let mut open = uses;
         while let Some(step) = open.pop() {
             spend(1)?;
-            let first = before.partition_point(|(next, _)| *next < step);
-            for &(_, step) in before[first..].iter().take_while(|(next, _)| *next == step) {
-                if needed.insert(step) {
+            for &step in walk.before.of(step as usize) {
+                let state = &mut walk.states[step as usize];
+                if state.keeps && !std::mem::replace(&mut state.is_needed, true) {
                     open.push(step);
                 }
             }
         }
-        let mut steps: Vec<u32> = steps.into_iter().collect();
-        steps.sort_unstable();
-        Some(Held { steps, needed })
+        Some(())
     }
 
     /// Returns the write of a step to the memory of a holder.
@@ -237,16 +235,61 @@ impl MovedMemory<'_> {
     }
 }
 
-/// Location of the memory of a value.
-struct Held {
-    /// The steps that can be reached while it has the memory, in ascending order.
+/// The steps that can be reached while a value has memory of another one.
+struct Walk {
+    /// By step: the steps that it may follow, and those that may follow it.
+    before: Lists,
+    after: Lists,
+    states: Vec<StepState>,
+    /// The steps that were reached.
     steps: Vec<u32>,
-    /// Those after which the value is used.
-    needed: HashSet<u32>,
 }
 
-impl Held {
-    fn is_needed_after(&self, step: u32) -> bool {
-        self.needed.contains(&step)
+#[derive(Clone, Copy, Default)]
+struct StepState {
+    is_reached: bool,
+    /// The value has the memory after this step, too.
+    keeps: bool,
+    /// The value is used after this step.
+    is_needed: bool,
+}
+
+impl Walk {
+    fn new(memory: &MovedMemory<'_>) -> Walk {
+        let count = memory.method.accesses().by_step.len();
+        let edges: Vec<(u32, u32)> =
+            (0..count as u32).flat_map(|step| memory.next(step).map(move |next| (step, next))).collect();
+        Walk {
+            before: Lists::new(count, edges.iter().map(|(step, next)| (*next as usize, *step)).collect()),
+            after: Lists::new(count, edges.iter().map(|(step, next)| (*step as usize, *next)).collect()),
+            states: vec![StepState::default(); count],
+            steps: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        for step in self.steps.drain(..) {
+            self.states[step as usize] = StepState::default();
+        }
+    }
+}
+
+/// A list for each step or value.
+struct Lists {
+    /// Where each list begins, and the end of the last one.
+    starts: Vec<usize>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    /// Takes the number of lists, and pairs of a list and an item of it.
+    fn new(count: usize, mut pairs: Vec<(usize, u32)>) -> Lists {
+        pairs.sort_unstable();
+        let starts = (0..=count).map(|list| pairs.partition_point(|(of, _)| *of < list)).collect();
+        Lists { starts, items: pairs.into_iter().map(|(_, item)| item).collect() }
+    }
+
+    fn of(&self, list: usize) -> &[u32] {
+        &self.items[self.starts[list]..self.starts[list + 1]]
     }
 }
