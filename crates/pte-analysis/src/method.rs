@@ -133,6 +133,10 @@ impl<'p> Method<'p> {
 
     /// Returns the values that keep the memory of others until the next execution, with [`Method::requests`].
     pub fn kept(&self) -> &KeptMoves {
-        self.kept.get_or_init(|| KeptMoves::new(self.plan, &self.operators, self.aliases(), self.requests()))
+        let moves = || self.aliases().iter().any(|alias| alias.kind != AliasKind::View);
+        self.kept.get_or_init(|| match moves() {
+            true => KeptMoves::new(self.plan, &self.operators, self.aliases(), self.requests()),
+            false => KeptMoves::default(),
+        })
     }
 }

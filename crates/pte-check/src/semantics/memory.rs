@@ -323,8 +323,8 @@ fn live_ranges<'m>(
         };
         let is_initial = is_kept || method.is_input[value] || view.is_some_and(|view| view.is_input);
         let new = |from, to| LiveRange { value: value as u32, from, to, is_initial, is_kept: false };
-        let accesses = accesses_of(method, views, value);
         if let Some((blocks, loops)) = jumps {
+            let accesses = accesses_of(method, views, value);
             let first = accesses.iter().find(|access| access.kind.may_write()).map(|write| write.step + 1);
             let last = accesses.iter().rev().find(|access| access.kind.keeps()).map(|read| read.step + 1);
             if let (Some(mut from), Some(mut to)) = (first.filter(|_| !is_initial).or(is_initial.then_some(0)), last) {
@@ -347,7 +347,7 @@ fn live_ranges<'m>(
             continue;
         }
         let mut open = is_initial.then(|| new(0, 0));
-        for access in accesses.iter() {
+        let mut follow = |access: &Access| {
             let time = access.step + 1;
             if access.kind.keeps() && access.value as usize == value {
                 if let Some(open) = &mut open {
@@ -357,6 +357,10 @@ fn live_ranges<'m>(
                 live_ranges.extend(open.filter(|live| live.to > live.from));
                 open = Some(new(time, time));
             }
+        };
+        match view {
+            Some(view) => view.accesses.iter().for_each(|access| follow(access)),
+            None => method.value_accesses(value).for_each(follow),
         }
         if let (true, Some(last)) = (is_kept, &open) {
             live_ranges.push(LiveRange { to: end, is_kept, from: last.from.max(last.to), ..*last });
