@@ -164,6 +164,7 @@ pub mod edit {
     pub use pte_transform::optimize::{
         InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
     };
+    pub use pte_transform::outputs::{ChangedOutputs, OutputOptions};
     pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
     pub use pte_transform::prune::PrunedParts;
     pub use pte_transform::rename::MethodRename;
@@ -244,7 +245,7 @@ pub mod program {
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
     pub use crate::facade::bless::Blessed;
-    pub use crate::facade::running::{RunOptions, RunOutputs};
+    pub use crate::facade::running::{RunOptions, RunOutputs, TappedValue};
     pub use crate::facade::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::install::{

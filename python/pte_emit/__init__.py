@@ -35,6 +35,7 @@ from ._pte_emit import (
     __version__,
     assemble,
     bound,
+    change_outputs,
     embed,
     explain,
     extract,
@@ -58,7 +59,7 @@ from ._pte_emit import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import results
-    from ._runs import RunOutputs, compare_runs, run, run_tests, verify, with_outputs
+    from ._runs import RunOutputs, TappedValue, add_test, compare_runs, run, run_tests, verify, with_outputs
     from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
     from ._typed import Report
 
@@ -84,6 +85,7 @@ __all__ = [
     "__version__",
     "assemble",
     "bound",
+    "change_outputs",
     "compare_runs",
     "embed",
     "explain",
@@ -118,6 +120,8 @@ __all__ = [
 _LAZY = {
     "Report": "_typed",
     "RunOutputs": "_runs",
+    "TappedValue": "_runs",
+    "add_test": "_runs",
     "compare_runs": "_runs",
     "load_ptd": "_tensors",
     "load_safetensors": "_tensors",

@@ -29,6 +29,7 @@ __all__ = [
     "DType",
     "MethodBuilder",
     "bound",
+    "change_outputs",
     "embed",
     "extract",
     "merge",
@@ -101,6 +102,13 @@ def bound(
     method: str | None = None,
     all_static: bool = False,
 ) -> tuple[Program, results.BoundReport]: ...
+def change_outputs(
+    model: _Source,
+    *,
+    add: _Some[str] = ...,
+    remove: _Some[str] = ...,
+    method: str | None = None,
+) -> tuple[Program, results.ChangedOutputs]: ...
 def merge(
     models: _Some[_Source],
     *,
@@ -270,10 +278,22 @@ class Model:
         method: str | None = None,
         random: int | None = None,
         repeat: int = 1,
+        tap: _Some[str] = ...,
         etdump: _Path | None = None,
         timeout: float = 60.0,
         with_files: _Some[_Path] = ...,
-    ) -> tuple[str, dict[str, Any], list[float]]: ...
+    ) -> tuple[str, dict[str, Any], list[float], list[tuple[int, str, int, str, Any]]]: ...
+    def add_test(
+        self,
+        runner: Sequence[str] | None,
+        folder: _Path,
+        *,
+        inputs: Mapping[str, str] = ...,
+        method: str | None = None,
+        random: int | None = None,
+        timeout: float = 60.0,
+        with_files: _Some[_Path] = ...,
+    ) -> Program: ...
     def run_tests(
         self,
         runner: Sequence[str],

@@ -88,12 +88,24 @@ def _model(source: Model | Program | _Path) -> Model:
     return source if isinstance(source, Model) else _pte_emit.open(source)
 
 
+class TappedValue(NamedTuple):
+    """A value that an instruction computed: the number of the instruction, its operator or delegate, the number of its execution, which is more than
+    0 only in loops, and the name of the value."""
+
+    instruction: int
+    label: str
+    execution: int
+    name: str
+    value: Any
+
+
 class RunOutputs(NamedTuple):
-    """What a method computed: its name, its outputs by name, and the seconds of each execution."""
+    """What a method computed: its name, its outputs by name, the seconds of each execution, and the values of ``tap``."""
 
     method: str
     outputs: dict[str, Any]
     times: list[float]
+    taps: list[TappedValue]
 
 
 def run(
@@ -104,6 +116,7 @@ def run(
     runner: str | Sequence[str] | None = None,
     random: int | None = None,
     repeat: int = 1,
+    tap: str | Sequence[str] = (),
     save_etdump: _Path | None = None,
     timeout: float = 60.0,
     with_files: _Path | Sequence[_Path] = (),
@@ -111,8 +124,8 @@ def run(
     """Executes a method in a runner, by default ``forward`` or the only one that computes.
 
     ``inputs`` are arrays, numbers for all elements, lists, or words such as ``"random"``, by name or number, or in order. Others are ones, or random numbers of
-    the seed ``random``. The loaded method is executed ``repeat`` times, and keeps its state. ``save_etdump`` is a file for the times that the runtime
-    records. ``runner`` is as in ``run_tests``. Tensors are arrays of numpy.
+    the seed ``random``. The loaded method is executed ``repeat`` times, and keeps its state. ``tap`` are names of values, patterns with ``*``, or numbers
+    of instructions as text, whose values the runtime records in the last execution. ``save_etdump`` is a file for the times that the runtime records. ``runner`` is as in ``run_tests``. Tensors are arrays of numpy.
 
     >>> import pte_emit
     >>> model = pte_emit.open(b"methods: {forward: {outputs: [7]}}")
@@ -124,21 +137,52 @@ def run(
     with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
         if repeat < 1:
             raise ValueError(f"repeat: expected 1 or more, found {repeat}")
-        given = inputs if isinstance(inputs, Mapping) else dict(enumerate(inputs or ()))
-        words = {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate(given.items())}
-        return RunOutputs(
-            *model.run(
-                _words(runner),
-                folder,
-                inputs=words,
-                method=method,
-                random=random,
-                repeat=repeat,
-                etdump=save_etdump,
-                timeout=timeout,
-                with_files=with_files,
-            )
+        name, outputs, times, taps = model.run(
+            _words(runner),
+            folder,
+            inputs=_inputs(inputs, folder),
+            method=method,
+            random=random,
+            repeat=repeat,
+            tap=tap,
+            etdump=save_etdump,
+            timeout=timeout,
+            with_files=with_files,
         )
+        return RunOutputs(name, outputs, times, [TappedValue(*value) for value in taps])
+
+
+def add_test(
+    source: Model | Program | _Path,
+    inputs: Mapping[str | int, Any] | Sequence[Any] | None = None,
+    *,
+    method: str | None = None,
+    bless: bool = False,
+    runner: str | Sequence[str] | None = None,
+    random: int | None = None,
+    timeout: float = 60.0,
+    with_files: _Path | Sequence[_Path] = (),
+) -> Program:
+    """Returns the program with one more test, which a ``.bpte`` has. ``inputs`` and ``random`` are as in ``run``; with ``bless``, the method is executed in a
+    runner, and its outputs are the expected ones.
+
+    >>> import pte_emit
+    >>> program = pte_emit.add_test(pte_emit.open(b"methods: {seven: {outputs: [7]}}"), method="seven")
+    >>> program.tests["seven"][0].inputs
+    []
+    """
+    model = _model(source)
+    with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
+        words = _words(runner) if bless else None
+        return model.add_test(
+            words, folder, inputs=_inputs(inputs, folder), method=method, random=random, timeout=timeout, with_files=with_files
+        )
+
+
+def _inputs(inputs: Mapping[str | int, Any] | Sequence[Any] | None, folder: str) -> dict[str, str]:
+    """Returns inputs as text by name or number; arrays are written to the folder."""
+    given = inputs if isinstance(inputs, Mapping) else dict(enumerate(inputs or ()))
+    return {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate(given.items())}
 
 
 def _input(value: Any, path: Path) -> str:

@@ -8,7 +8,7 @@ use pte_emit::{
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
         BoundOptions, InputBound, MergeOptions, MetadataOptions, MethodRename, NameRule, OptimizeOptions, OptimizePass,
-        StripKind,
+        OutputOptions, StripKind,
     },
     payload::PayloadContent,
     weights::{SetWeightsOptions, WeightChanges},
@@ -94,6 +94,27 @@ pub fn bound<'py>(
     changed(py, "BoundReport", move || {
         let mut resolved = Program::resolve(&model)?;
         let done = resolved.bound(&options)?;
+        Ok((resolved, json(&done)))
+    })
+}
+
+/// Returns a program whose method returns more or fewer values; and a `ChangedOutputs`.
+///
+/// `add` and `remove` are names of values as `to_yaml` prints them: new outputs come after the others, and memory is
+/// planned again. `method` is needed if the program has several.
+#[pyfunction]
+#[pyo3(signature = (model, *, add=OneOrMore::default(), remove=OneOrMore::default(), method=None))]
+pub fn change_outputs<'py>(
+    py: Python<'py>,
+    model: Source,
+    add: OneOrMore<String>,
+    remove: OneOrMore<String>,
+    method: Option<String>,
+) -> PyResult<Changed<'py>> {
+    let options = OutputOptions::default().method(method).add(add.0).remove(remove.0);
+    let model = model.0;
+    changed(py, "ChangedOutputs", move || {
+        let (resolved, done) = model.change_outputs(&options)?;
         Ok((resolved, json(&done)))
     })
 }

@@ -33,7 +33,7 @@ mod _pte_emit {
     use super::builder::{BuilderValue, DType, MethodBuilder};
     #[pymodule_export]
     use super::edit::{
-        bound, embed, extract, merge, optimize, remove_metadata, rename, replace_payload, set_metadata, set_weights,
+        bound, change_outputs, embed, extract, merge, optimize, remove_metadata, rename, replace_payload, set_metadata, set_weights,
         strip,
     };
     #[pymodule_export]

@@ -9,7 +9,7 @@ use pte_emit::cli::check;
 use pte_emit::cli::exit::Failure;
 use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
 use pte_emit::cli::runner;
-use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, TestOptions, TestReport};
+use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, TestOptions, TestReport};
 use pte_emit::{
     ExtractedFile, Format, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
@@ -121,6 +121,9 @@ pub fn prepared(
 }
 
 /// What a pickled model consists of: bytes, name, folder, whether it is text, `.ptd` files.
+type Tapped<'py> = (usize, String, u64, String, Bound<'py, PyAny>);
+
+/// What [`Model::__reduce__`] returns.
 type Restored<'py> = (Bound<'py, PyBytes>, String, PathBuf, bool, Vec<PathBuf>);
 
 /// Creates a model of what it was pickled as.
@@ -605,10 +608,11 @@ impl Model {
         typed(py, "NumericComparison", &json(&found))
     }
 
-    /// Executes a method in a runner, and returns its name, its outputs by name, and the seconds of each execution.
+    /// Executes a method in a runner, and returns its name, its outputs by name, the seconds of each execution, and the
+    /// values of `tap` with instruction, operator, execution and name.
     ///
     /// `pte_emit.run` has a default for the runner and the folder, and takes other values than text as `inputs`.
-    #[pyo3(signature = (runner, folder, *, inputs=BTreeMap::new(), method=None, random=None, repeat=1, etdump=None, timeout=60.0, with_files=OneOrMore::default()))]
+    #[pyo3(signature = (runner, folder, *, inputs=BTreeMap::new(), method=None, random=None, repeat=1, tap=OneOrMore::default(), etdump=None, timeout=60.0, with_files=OneOrMore::default()))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn run<'py>(
         &self,
@@ -619,12 +623,13 @@ impl Model {
         method: Option<String>,
         random: Option<u64>,
         repeat: u64,
+        tap: OneOrMore<String>,
         etdump: Option<PathBuf>,
         timeout: f64,
         with_files: OneOrMore<PathBuf>,
-    ) -> PyResult<(String, Bound<'py, PyDict>, Vec<f64>)> {
+    ) -> PyResult<(String, Bound<'py, PyDict>, Vec<f64>, Vec<Tapped<'py>>)> {
         let mut options = RunOptions::new(options::runner(runner)?).method(method).inputs(inputs.into_iter().collect());
-        options = options.random(random).repeat(repeat).etdump(etdump);
+        options = options.random(random).repeat(repeat).taps(tap.0).etdump(etdump);
         options.limits.time = seconds(timeout)?;
         let model = with(&self.0, &with_files.0);
         let found = attempt(py, move |abandoned| {
@@ -635,7 +640,43 @@ impl Model {
         for (name, value) in found.outputs {
             outputs.set_item(name, output(py, value)?)?;
         }
-        Ok((found.method, outputs, found.times.iter().map(Duration::as_secs_f64).collect()))
+        let mut taps = Vec::new();
+        for tap in found.taps {
+            taps.push((tap.instruction, tap.label, tap.execution, tap.name, output(py, tap.value)?));
+        }
+        Ok((found.method, outputs, found.times.iter().map(Duration::as_secs_f64).collect(), taps))
+    }
+
+    /// Returns the program with one more test, whose expected outputs are those of a runner, if there is one.
+    ///
+    /// `pte_emit.add_test` has a default for the runner and the folder, and takes other values than text as `inputs`.
+    #[pyo3(signature = (runner, folder, *, inputs=BTreeMap::new(), method=None, random=None, timeout=60.0, with_files=OneOrMore::default()))]
+    #[allow(clippy::too_many_arguments)] // They are keywords.
+    fn add_test(
+        &self,
+        py: Python<'_>,
+        runner: Option<Vec<OsString>>,
+        folder: PathBuf,
+        inputs: BTreeMap<String, String>,
+        method: Option<String>,
+        random: Option<u64>,
+        timeout: f64,
+        with_files: OneOrMore<PathBuf>,
+    ) -> PyResult<Program> {
+        let is_run = runner.is_some();
+        let runner = runner.map_or_else(|| Ok(RunnerCommand::new("")), options::runner)?;
+        let mut options = RunOptions::new(runner).method(method).inputs(inputs.into_iter().collect()).random(random);
+        options.limits.time = seconds(timeout)?;
+        let model = with(&self.0, &with_files.0);
+        let state = attempt(py, move |abandoned| {
+            options.limits.stop = abandoned.flag();
+            let (method, case) = match is_run {
+                true => model.run(&options, &folder)?.to_test_case()?,
+                false => model.test_case(&options)?,
+            };
+            Ok(Program::state(model.resolve()?.add_test(&method, case)))
+        })?;
+        Ok(Program::new(state))
     }
 
     /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program

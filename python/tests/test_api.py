@@ -56,6 +56,11 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "metadata-get": [pte_emit.Model.metadata],
     "metadata-set": [pte_emit.set_metadata],
     "metadata-remove": [pte_emit.remove_metadata],
+    "outputs": "a group",
+    "outputs-add": [pte_emit.change_outputs],
+    "outputs-remove": [pte_emit.change_outputs],
+    "tests": "a group",
+    "tests-add": [pte_emit.add_test],
     "bound": [pte_emit.bound],
     "firmware": [pte_emit.Model.firmware],
     "test": [pte_emit.run_tests, pte_emit.with_outputs],
@@ -141,6 +146,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("run", "rtol"): "numpy.allclose()",
     ("run", "save-outputs"): "save_safetensors()",
     ("run", "times"): "Model.profile(save_etdump)",
+    ("tests-add", "input"): "=inputs",
     ("test", "bless"): "with_outputs() returns the YAML",
 }
 

@@ -13,6 +13,7 @@ use pte_emit::{
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
 use super::io::Messages;
+use super::options;
 
 /// Arguments of `bound`.
 #[derive(Debug, Args)]
@@ -47,11 +48,7 @@ pub fn run(arguments: &BoundArguments, messages: &Messages) -> Result<Exit, Fail
     }
     let model = arguments.edit.open(&arguments.input, messages)?;
     let mut options = BoundOptions::default();
-    options.method = match &*arguments.method {
-        [] => None,
-        [method] => Some(method.clone()),
-        [_, _, ..] => return Err(Failure::usage("`--method` can be given once: bounds are those of one method")),
-    };
+    options.method = options::one_method(&arguments.method)?;
     options.inputs.clone_from(&arguments.inputs);
     options.all_static = arguments.all_static;
     let mut resolved = model.resolve_for_changes()?;

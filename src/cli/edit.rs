@@ -65,6 +65,18 @@ impl EditArguments {
         Ok(models)
     }
 
+    /// Checks that the output is a file of a format; a dry run needs none.
+    ///
+    /// # Errors
+    /// No output, or another extension: `reason` says why.
+    pub fn check_extension(&self, extension: &str, reason: &str) -> Result<(), Failure> {
+        let is_of = |output: &PathBuf| output.extension().is_some_and(|found| found == extension);
+        match self.output.as_ref().map_or(self.dry_run, is_of) {
+            true => Ok(()),
+            false => Err(Failure::Usage(format!("{reason}: expected `-o FILE.{extension}`"))),
+        }
+    }
+
     /// Options of planning: the limit of the size, and the release that is written for. Data of `--with` are only read
     /// by the commands that need them.
     ///

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pte_emit::memory::{Abi, MemoryOptions, Processor};
 
+use super::exit::Failure;
+
 /// Output format of a command. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]
 pub struct FormatArguments<F: ValueEnum + Send + Sync + 'static> {
@@ -156,5 +158,17 @@ mod tests {
     fn time_limits_are_positive_numbers() {
         assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("1e400").is_err());
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+    }
+}
+
+/// Returns the method of a command that changes or calls one.
+///
+/// # Errors
+/// Several methods.
+pub fn one_method(methods: &[String]) -> Result<Option<String>, Failure> {
+    match methods {
+        [] => Ok(None),
+        [method] => Ok(Some(method.clone())),
+        [_, _, ..] => Err(Failure::usage("`--method` can be given once: this command is about one method")),
     }
 }

@@ -10,7 +10,7 @@ use pte_emit::command::TensorStatistics;
 use pte_emit::command::text::{clipped, counted, escaped};
 use pte_emit::profile::Recording;
 use pte_emit::program::test_cases::{TestData, Tolerance};
-use pte_emit::run::{RunOptions, RunOutputs};
+use pte_emit::run::{OutputValue, RunOptions, RunOutputs, TappedValue};
 use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
@@ -35,13 +35,8 @@ pub struct RunArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Input by its name in `dump`, or its number from 0: numbers (1,2,3, or nested as in YAML), @FILE.npy,
-    /// @FILE.safetensors:KEY, random, random:SEED, or one number for all elements; may be repeated. Others are ones
-    #[arg(short = 'i', long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
-    values: Vec<(String, String)>,
-    /// Random numbers of a seed for the inputs that are not given, in place of ones
-    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
-    random: Option<u64>,
+    #[command(flatten)]
+    inputs: InputArguments,
     /// Method; by default forward, or the only one that computes; may be repeated
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
@@ -51,7 +46,11 @@ pub struct RunArguments {
     /// Print all elements, not only the first ones
     #[arg(long)]
     all: bool,
-    /// Write the outputs that are tensors as a .safetensors, by name
+    /// Record and print a value that an instruction computes: its name in `dump`, a pattern in which * stands for any
+    /// characters, or the number of the instruction from 0; may be repeated. The program is unchanged
+    #[arg(long, value_name = "NAME|NUMBER")]
+    tap: Vec<String>,
+    /// Write the outputs that are tensors as a .safetensors, by name, and the values of --tap
     #[arg(long, value_name = "FILE.safetensors")]
     save_outputs: Option<PathBuf>,
     /// Compare the outputs with the tensors of a .safetensors that have their names; exit with status 1 if they differ
@@ -75,6 +74,25 @@ pub struct RunArguments {
     format: FormatArguments<TextOrJson>,
     #[command(flatten)]
     sources: SourceArguments,
+}
+
+/// Arguments of the inputs of a method.
+#[derive(Debug, Args)]
+pub struct InputArguments {
+    /// Input by its name in `dump`, or its number from 0: numbers (1,2,3, or nested as in YAML), @FILE.npy,
+    /// @FILE.safetensors:KEY, random, random:SEED, or one number for all elements; may be repeated. Others are ones
+    #[arg(short = 'i', long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
+    values: Vec<(String, String)>,
+    /// Random numbers of a seed for the inputs that are not given, in place of ones
+    #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "0")]
+    random: Option<u64>,
+}
+
+impl InputArguments {
+    /// Sets the inputs of an execution.
+    pub fn set(&self, options: RunOptions) -> RunOptions {
+        options.inputs(self.values.clone()).random(self.random)
+    }
 }
 
 /// Rows of a table of times that are printed; `profile` prints all.
@@ -111,8 +129,8 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
     }
-    let mut options = RunOptions::new(runner).limits(arguments.runner.limits()).random(arguments.random);
-    options = options.inputs(arguments.values.clone()).repeat(arguments.repeat.unwrap_or(1));
+    let options = arguments.inputs.set(RunOptions::new(runner).limits(arguments.runner.limits()));
+    let options = options.taps(arguments.tap.clone()).repeat(arguments.repeat.unwrap_or(1));
     interrupt::defer();
     let (mut exit, mut out) = (Exit::Ok, String::new());
     let named = arguments.method.iter().cloned().map(Some);
@@ -186,23 +204,29 @@ fn text(found: &RunOutputs, arguments: &RunArguments, paint: Paint) -> String {
         let _ = writeln!(out, "  {count}: first {first:.3} ms, least {least:.3} ms, median {median:.3} ms");
     }
     let limit = if arguments.all { usize::MAX } else { SHOWN };
-    for (name, value) in &found.outputs {
-        let name = clipped(name);
-        match value.to_test_data() {
-            Some(TestData::Tensor { scalar_type, sizes, data, .. }) => {
-                let statistics = TensorStatistics::read(&data, scalar_type).ok().flatten();
-                let statistics = statistics.map_or_else(String::new, |found| statistics_text(&found));
-                let _ = writeln!(out, "  {name}: {scalar_type} {sizes:?}{statistics}");
-                let Some(elements) = value.elements(limit) else { continue };
-                let is_whole = elements.len() as u64 == sizes.iter().map(|size| *size as u64).product::<u64>();
-                let line = format!("    [{}{}]", elements.join(", "), if is_whole { "" } else { ", ..." });
-                let _ = writeln!(out, "{line}");
-            }
-            Some(data) => _ = writeln!(out, "  {name}: {}", scalar(&data)),
-            None => _ = writeln!(out, "  {name}: a value that the runner cannot print"),
-        }
+    for tap in &found.taps {
+        let execution = if tap.execution == 0 { String::new() } else { format!(" (execution {})", tap.execution) };
+        let label = format!("[{}] {}{execution} -> {}", tap.instruction, clipped(&tap.label), clipped(&tap.name));
+        write_value(&label, &tap.value, limit, &mut out);
     }
+    found.outputs.iter().for_each(|(name, value)| write_value(&clipped(name), value, limit, &mut out));
     out
+}
+
+/// Writes kind, statistics, and the first elements of a value.
+fn write_value(label: &str, value: &OutputValue, limit: usize, out: &mut String) {
+    match value.to_test_data() {
+        Some(TestData::Tensor { scalar_type, sizes, data, .. }) => {
+            let statistics = TensorStatistics::read(&data, scalar_type).ok().flatten();
+            let statistics = statistics.map_or_else(String::new, |found| statistics_text(&found));
+            let _ = writeln!(out, "  {label}: {scalar_type} {sizes:?}{statistics}");
+            let Some(elements) = value.elements(limit) else { return };
+            let is_whole = elements.len() as u64 == sizes.iter().map(|size| *size as u64).product::<u64>();
+            let _ = writeln!(out, "    [{}{}]", elements.join(", "), if is_whole { "" } else { ", ..." });
+        }
+        Some(data) => _ = writeln!(out, "  {label}: {}", scalar(&data)),
+        None => _ = writeln!(out, "  {label}: a value that the runner cannot print"),
+    }
 }
 
 fn statistics_text(found: &TensorStatistics) -> String {
@@ -241,12 +265,29 @@ pub struct RunDocument {
     method: String,
     /// Outputs, in order.
     outputs: Vec<OutputDocument>,
+    /// Values of `--tap`, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    taps: Vec<TapDocument>,
     /// Seconds of each execution, with `--repeat`.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<Vec<f64>>,
 }
 
-/// An output.
+/// A recorded value.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct TapDocument {
+    /// Number of the instruction that computed it among those of all chains, from 0.
+    instruction: usize,
+    /// Operator or delegate.
+    label: String,
+    /// Number of the execution of the instruction, from 0.
+    execution: u64,
+    #[serde(flatten)]
+    value: OutputDocument,
+}
+
+/// An output or a recorded value.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OutputDocument {
@@ -269,7 +310,7 @@ fn json_of(text: &str) -> Value {
 
 impl RunDocument {
     fn new(found: &RunOutputs, with_times: bool) -> RunDocument {
-        let output = |(name, value): &(String, pte_emit::run::OutputValue)| {
+        let output = |(name, value): (&String, &OutputValue)| {
             let (mut tensor, mut shape, mut data) = (None, None, Vec::new());
             match value.to_test_data() {
                 Some(TestData::Tensor { scalar_type, sizes, .. }) => {
@@ -283,6 +324,12 @@ impl RunDocument {
             OutputDocument { name: name.clone(), tensor, sizes: shape, data }
         };
         let times = with_times.then(|| found.times.iter().map(std::time::Duration::as_secs_f64).collect());
-        RunDocument { method: found.method.clone(), outputs: found.outputs.iter().map(output).collect(), times }
+        let outputs = found.outputs.iter().map(|(name, value)| output((name, value))).collect();
+        let tap = |tap: &TappedValue| {
+            let TappedValue { instruction, label, execution, name, value, .. } = tap;
+            let value = output((name, value));
+            TapDocument { instruction: *instruction, label: label.clone(), execution: *execution, value }
+        };
+        RunDocument { method: found.method.clone(), outputs, taps: found.taps.iter().map(tap).collect(), times }
     }
 }

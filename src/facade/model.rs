@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crate::assembly::{Assembly, OutputFile};
 use crate::facade::source::{self, Source, SourceContent};
 use crate::pipeline::{AssembleOptions, Document, Resolved};
-use crate::printer::{self, LargeData, PrintOptions, Printed};
+use crate::printer::{self, LargeData, PrintOptions, Printed, Reproduction};
 use pte_check::{CheckOptions, DataFile, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};
@@ -498,10 +498,16 @@ impl Model {
     /// # Errors
     /// The file cannot be read or printed, or the YAML is invalid.
     pub fn resolve_for_changes(&self) -> Result<Resolved, Error> {
+        self.resolve_printed(Reproduction::File)
+    }
+
+    /// Does the same with a file that is printed in another way.
+    pub(crate) fn resolve_printed(&self, reproduction: Reproduction) -> Result<Resolved, Error> {
         if self.is_text() {
             return self.resolve();
         }
-        let options = PrintOptions::default().large_data(LargeData::Refer).file(self.name().to_owned());
+        let options = PrintOptions::default().large_data(LargeData::Refer).reproduction(reproduction);
+        let options = options.file(self.name().to_owned());
         let printed = self.to_yaml(Path::new(""), &options)?;
         let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
         let resolved = yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve);

@@ -249,7 +249,7 @@ impl<'m> Executable<'m> {
     }
 
     /// Returns an error about an execution.
-    fn failed(&self, method: &str, message: impl std::fmt::Display) -> Error {
+    pub(crate) fn failed(&self, method: &str, message: impl std::fmt::Display) -> Error {
         Error::input(Code::UnmetRequest, &self.model.label(), format!("method `{}`: {message}", clipped(method)))
     }
 
@@ -262,42 +262,65 @@ impl<'m> Executable<'m> {
         number: usize,
     ) -> Result<Recorded, Error> {
         let [events, values] = ["etdump", "values"].map(|kind| self.stem.with_extension(format!("{number}.{kind}")));
-        let files = [("--etdump", &events), ("--debug-buffer", &values)];
-        let words = files.iter().flat_map(|(option, path)| [(*option).into(), path.as_os_str().to_owned()]);
-        let runner = options.runner.clone().with_arguments(words);
+        let runner = recording(&options.runner, [("--etdump", Some(&*events)), ("--debug-buffer", Some(&*values))]);
         let limits = testing::with_outputs(&options.limits, plan.map_or(0, testing::output_bytes));
-        let start = |runner| Session::start(runner, &self.program, &self.data, &limits);
         let run = || {
-            let mut session = start(&runner)?;
+            let mut session = Session::start(&runner, &self.program, &self.data, &limits)?;
             session.load(method)?;
             let outputs = session.run(inputs)?;
             session.finish()?;
             Ok(outputs)
         };
         let outputs = run().map_err(|error: RunError| {
-            // One that knows no options takes the first one for the program.
-            match error.step == pte_run::START && start(&options.runner).is_ok() {
-                true => self.failed(
-                    method,
-                    format!("{DOES_NOT_RECORD}: without these options it loads the program, with them {error}; {HINT}"),
-                ),
-                false => self.failed(method, explained(&error) + &testing::without_data(self.model, &self.data)),
-            }
+            let other = || self.failed(method, explained(&error) + &testing::without_data(self.model, &self.data));
+            self.does_not_record(method, &error, &options.runner, &limits).unwrap_or_else(other)
         })?;
+        let (dump, values) = self.recording((method, plan), &events, &values)?;
+        let outputs = outputs.iter().map(pte_run::OutputValue::to_test_data).collect();
+        Ok(Recorded { dump, values, outputs })
+    }
+
+    /// Returns the error about a runner that loads the program only without the options for recording: one that knows
+    /// no options takes the first one for the program.
+    pub(crate) fn does_not_record(
+        &self,
+        method: &str,
+        error: &RunError,
+        runner: &RunnerCommand,
+        limits: &RunLimits,
+    ) -> Option<Error> {
+        let loads = error.step == pte_run::START && Session::start(runner, &self.program, &self.data, limits).is_ok();
+        let message =
+            || format!("{DOES_NOT_RECORD}: without these options it loads the program, with them {error}; {HINT}");
+        loads.then(|| self.failed(method, message()))
+    }
+
+    /// Reads the events and the values that the runner recorded.
+    pub(crate) fn recording(
+        &self,
+        (method, plan): (&str, Option<&ExecutionPlan>),
+        events: &Path,
+        values: &Path,
+    ) -> Result<(EtDump, Blob), Error> {
         if !events.is_file() || !values.is_file() {
             return Err(self.failed(method, format!("{DOES_NOT_RECORD}: it ignores these options; {HINT}")));
         }
         let unreadable = |error: std::io::Error| self.failed(method, format!("the files of the runner: {error}"));
-        let dump = EtDump::read(&profile::read(&events).map_err(unreadable)?);
+        let dump = EtDump::read(&profile::read(events).map_err(unreadable)?);
         let dump = dump.map_err(|error| {
             let reason = if has_unrecordable(plan) { UNRECORDABLE } else { "" };
             self.failed(method, format!("the runner wrote no valid ETDump: {error}{reason}"))
         })?;
-        let origin = Origin::File(values.as_path().into());
+        let origin = Origin::File(values.into());
         let size = origin.len().map_err(unreadable)?;
-        let outputs = outputs.iter().map(pte_run::OutputValue::to_test_data).collect();
-        Ok(Recorded { dump, values: origin.blob(0, size, size).unwrap_or_else(|| Blob::bytes([])), outputs })
+        Ok((dump, origin.blob(0, size, size).unwrap_or_else(|| Blob::bytes([]))))
     }
+}
+
+/// Returns the command of a runner that records to files, for each option that has one.
+pub(crate) fn recording(runner: &RunnerCommand, files: [(&str, Option<&Path>); 2]) -> RunnerCommand {
+    let files = files.into_iter().filter_map(|(option, path)| Some([option.into(), path?.as_os_str().to_owned()]));
+    runner.clone().with_arguments(files.flatten())
 }
 
 /// Begins the error about a runner without the optional part of the protocol.

@@ -1,8 +1,10 @@
-//! [`Model::run`]: executes a method in a runner, with inputs as text, and returns the outputs by name.
+//! [`Model::run`]: executes a method in a runner, with inputs as text, and returns the outputs and recorded values by
+//! name.
 //!
 //! The inputs are those of a test that is written for the method: values are read, converted and checked as in the YAML
 //! of tests.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,9 +14,10 @@ use crate::emitter::safetensors;
 use crate::facade::model::{self, Model};
 use crate::facade::numeric::{self, Executable};
 use crate::facade::testing;
-use pte_diff::Side;
+use indexmap::IndexMap;
+use pte_diff::{RecordedStep, Side, Trace};
 use pte_model::data::Origin;
-use pte_model::diagnostics::text::{clipped, first_names};
+use pte_model::diagnostics::text::{clipped, counted, first_names};
 use pte_model::diagnostics::{Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::program::element::Part;
@@ -25,6 +28,7 @@ use pte_model::program::{
 use pte_model::reader;
 use pte_run::compare::{self, OutputComparison};
 use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
+use pte_transform::pattern::Pattern;
 
 pte_model::options! {
     /// Options of [`Model::run`].
@@ -52,14 +56,17 @@ pte_model::options! {
         pub repeat: u64,
         /// File for the ETDump of all executions.
         pub etdump: Option<PathBuf>,
+        /// Values of instructions to record in the last execution: names, or patterns in which `*` stands for any
+        /// characters, of values, or numbers of instructions from 0. The runner must be one that records.
+        pub taps: Vec<String>,
     }
 }
 
 impl RunOptions {
     /// Creates options with defaults.
     pub fn new(runner: RunnerCommand) -> RunOptions {
-        let (limits, method, inputs, random, etdump) = Default::default();
-        RunOptions { runner, limits, method, inputs, random, repeat: 1, etdump }
+        let (limits, method, inputs, random, etdump, taps) = Default::default();
+        RunOptions { runner, limits, method, inputs, random, repeat: 1, etdump, taps }
     }
 }
 
@@ -76,18 +83,55 @@ pub struct RunOutputs {
     pub inputs: Vec<(String, TestData)>,
     /// Outputs of the last execution, in order.
     pub outputs: Vec<(String, OutputValue)>,
+    /// Recorded values of the last execution, in the order of time.
+    pub taps: Vec<TappedValue>,
     /// Time of each execution, with the round trip to the runner.
     pub times: Vec<Duration>,
 }
 
+/// A recorded value, of [`RunOptions::taps`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TappedValue {
+    /// Number of the instruction that computed it among those of all chains, from 0.
+    pub instruction: usize,
+    /// Operator or delegate.
+    pub label: String,
+    /// Number of the execution of the instruction, from 0: it is more than 0 only in loops.
+    pub execution: u64,
+    /// Name of the value.
+    pub name: String,
+    /// Its content.
+    pub value: OutputValue,
+}
+
 impl RunOutputs {
-    /// Returns the outputs that are tensors as a `.safetensors` file, by name.
+    /// Returns the name of the method, and a test of it with these inputs and expected outputs.
+    ///
+    /// # Errors
+    /// An output of a kind that a test cannot have.
+    pub fn to_test_case(&self) -> Result<(String, TestCase), Error> {
+        let inputs = self.inputs.iter().map(|(_, input)| input.clone()).collect();
+        let expected = |(name, output): &(String, OutputValue)| {
+            let message = || format!("a test cannot expect output `{}`: it is no tensor or number", clipped(name));
+            output.to_test_data().ok_or_else(|| Error::input(Code::UnmetRequest, &self.method, message()))
+        };
+        let outputs = self.outputs.iter().map(expected).collect::<Result<_, _>>()?;
+        let Tolerance { atol, rtol, .. } = Tolerance::default();
+        Ok((self.method.clone(), TestCase { inputs, outputs: Some(outputs), atol, rtol }))
+    }
+
+    /// Returns the outputs that are tensors as a `.safetensors` file, by name, and the recorded values that are no
+    /// outputs, each of its last execution.
     ///
     /// # Errors
     /// An element type that the format does not have, two outputs of one name.
     pub fn to_safetensors(&self) -> io::Result<Vec<u8>> {
         let mut program = Program::default();
-        for (name, value) in &self.outputs {
+        let is_output = |name: &str| self.outputs.iter().any(|(output, _)| output == name);
+        let taps: IndexMap<&String, &OutputValue> = self.taps.iter().map(|tap| (&tap.name, &tap.value)).collect();
+        let taps = taps.into_iter().filter(|(name, _)| !is_output(name));
+        for (name, value) in self.outputs.iter().map(|(name, value)| (name, value)).chain(taps) {
             if let Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) = value.to_test_data() {
                 let data = program.add_blob(data);
                 let layout = TensorLayout { scalar_type, sizes, dim_order };
@@ -133,7 +177,7 @@ impl Model {
     /// ```
     /// use pte_emit::Model;
     /// use pte_emit::program::test_cases::Tolerance;
-    /// use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand};
+    /// use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand, TappedValue};
     ///
     /// // A runner whose methods return 7.
     /// let script = "echo program ok; while read command rest; do case $command in
@@ -144,6 +188,10 @@ impl Model {
     /// let folder = tempfile::tempdir()?.keep();
     /// let found: RunOutputs = model.run(&options.clone().inputs(vec![("x".into(), "[1, 2, 3, 4]".into())]), &folder)?;
     /// assert_eq!((&*found.inputs[0].0, &found.outputs[0]), ("x", &("y".to_owned(), OutputValue::Int(7))));
+    /// // They are the expected ones of a test. Values of `taps` are recorded.
+    /// assert_eq!(found.to_test_case()?.1.outputs.unwrap().len(), 1);
+    /// let taps: &[TappedValue] = &found.taps;
+    /// assert!(taps.is_empty());
     /// // Outputs that are tensors can be a file, with which later ones are compared.
     /// std::fs::write(folder.join("seven.safetensors"), found.to_safetensors()?)?;
     /// let error = found.compare(&folder.join("seven.safetensors"), Tolerance::default()).unwrap_err();
@@ -161,23 +209,15 @@ impl Model {
         let side = self.side()?;
         let program = Executable::new(self, folder, "model")?;
         let failed = |message: String| Error::input(Code::UnmetRequest, &self.label(), message);
-        let (index, plan) = self::method(&side, options.method.as_deref()).map_err(failed)?;
-        let method = plan.name.clone().unwrap_or_default();
-        let names = model::value_names(&side);
-        let named = |what: &str, ids: &Option<Vec<ValueId>>| -> Vec<String> {
-            let name = |(number, id): (usize, &ValueId)| {
-                let path = id.get().map(|value| side.path(index, Part::Value(value)));
-                path.and_then(|path| names.get(&path).cloned()).unwrap_or_else(|| format!("{what}{number}"))
-            };
-            ids.iter().flatten().enumerate().map(name).collect()
-        };
-        let (inputs, outputs) = (named("input", &plan.inputs), named("output", &plan.outputs));
-        let data = self::inputs(plan, &inputs, options, self)?;
-        numeric::check_size(&data).map_err(failed)?;
-        let mut runner = options.runner.clone();
-        if let Some(path) = &options.etdump {
-            runner = runner.with_arguments(["--etdump".into(), path.as_os_str().to_owned()]);
-        }
+        let RunInputs { index, method, inputs, outputs, names, data } = self.run_inputs(&side, options)?;
+        let plan = &side.program.plans()[index];
+        let taps = Taps::new(&options.taps, plan, |value| names.get(&side.path(index, Part::Value(value))).cloned());
+        let taps = taps.map_err(failed)?;
+        let [own, values] = ["tap.etdump", "tap.values"].map(|name| folder.join(name));
+        let is_tapped = !options.taps.is_empty();
+        let events = options.etdump.as_deref().or(is_tapped.then_some(&own));
+        let files = [("--etdump", events), ("--debug-buffer", is_tapped.then_some(&*values))];
+        let runner = numeric::recording(&options.runner, files);
         let room = testing::output_bytes(plan);
         let limits = testing::with_outputs(&options.limits, room);
         let mut times = Vec::new();
@@ -196,6 +236,12 @@ impl Model {
         };
         let found: Result<Vec<OutputValue>, RunError> = run();
         let found = found.map_err(|error| {
+            if let Some(error) = events
+                .filter(|_| is_tapped)
+                .and_then(|_| program.does_not_record(&method, &error, &options.runner, &limits))
+            {
+                return error;
+            }
             let hint = testing::without_data(self, &program.data);
             let mut message = Code::UnmetRequest.whole(format!("method `{}`: {error}{hint}", clipped(&method)));
             let lines = &error.log[error.log.len().saturating_sub(LOG)..];
@@ -205,7 +251,143 @@ impl Model {
         })?;
         let outputs = (0..found.len()).map(|at| outputs.get(at).cloned().unwrap_or_else(|| format!("output{at}")));
         let outputs = outputs.zip(found).collect();
-        Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, times })
+        let taps = match events.filter(|_| is_tapped) {
+            Some(events) => {
+                let (dump, values) = program.recording((&method, Some(plan)), events, &values)?;
+                let trace = Trace { dump: &dump, values: &values, outputs: &[] };
+                taps.read(&side, index, trace).map_err(|message| program.failed(&method, message))?
+            }
+            None => Vec::new(),
+        };
+        Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, taps, times })
+    }
+}
+
+/// A method with its inputs.
+struct RunInputs {
+    index: usize,
+    method: String,
+    /// Names of the inputs and of the outputs.
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    /// Names of values by path.
+    names: HashMap<String, String>,
+    data: Vec<TestData>,
+}
+
+impl Model {
+    /// Returns a test of a method with inputs as of [`Model::run`], without expected outputs, and the name of the
+    /// method.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::run::{RunOptions, RunnerCommand};
+    ///
+    /// let options = RunOptions::new(RunnerCommand::new("none")).inputs(vec![("x".into(), "1,2,3,4".into())]);
+    /// let (method, case) = Model::open("examples/linear.yaml")?.test_case(&options)?;
+    /// assert_eq!((&*method, case.inputs.len()), ("forward", 1));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source without the method, inputs that do not suit it.
+    pub fn test_case(&self, options: &RunOptions) -> Result<(String, TestCase), Error> {
+        let RunInputs { method, data, .. } = self.run_inputs(&self.side()?, options)?;
+        let Tolerance { atol, rtol, .. } = Tolerance::default();
+        Ok((method, TestCase { inputs: data, outputs: None, atol, rtol }))
+    }
+
+    fn run_inputs(&self, side: &Side, options: &RunOptions) -> Result<RunInputs, Error> {
+        let failed = |message: String| Error::input(Code::UnmetRequest, &self.label(), message);
+        let (index, plan) = self::method(side, options.method.as_deref()).map_err(failed)?;
+        let method = plan.name.clone().unwrap_or_default();
+        let names = model::value_names(side);
+        let named = |what: &str, ids: &Option<Vec<ValueId>>| -> Vec<String> {
+            let name = |(number, id): (usize, &ValueId)| {
+                let path = id.get().map(|value| side.path(index, Part::Value(value)));
+                path.and_then(|path| names.get(&path).cloned()).unwrap_or_else(|| format!("{what}{number}"))
+            };
+            ids.iter().flatten().enumerate().map(name).collect()
+        };
+        let (inputs, outputs) = (named("input", &plan.inputs), named("output", &plan.outputs));
+        let data = self::inputs(plan, &inputs, options, self)?;
+        numeric::check_size(&data).map_err(failed)?;
+        Ok(RunInputs { index, method, inputs, outputs, names, data })
+    }
+}
+
+/// What is to be recorded of a method.
+struct Taps<'o> {
+    wanted: &'o [String],
+    /// By value: its name, and whether it is selected.
+    names: Vec<(String, bool)>,
+    /// Numbers of selected instructions.
+    instructions: Vec<usize>,
+}
+
+impl<'o> Taps<'o> {
+    /// Finds the values and instructions that are selected. `name` returns the name of a value.
+    ///
+    /// # Errors
+    /// A text that selects nothing.
+    fn new(
+        wanted: &'o [String],
+        plan: &ExecutionPlan,
+        name: impl Fn(usize) -> Option<String>,
+    ) -> Result<Taps<'o>, String> {
+        let count = plan.instructions().count();
+        let name = |value: usize| (name(value).unwrap_or_else(|| format!("values[{value}]")), false);
+        let names = (0..plan.values().len()).map(name).collect();
+        let mut taps = Taps { wanted, names, instructions: Vec::new() };
+        for text in wanted {
+            let (pattern, mut is_found) = (Pattern::new(text), false);
+            for (_, is_wanted) in taps.names.iter_mut().filter(|(name, _)| pattern.matches(name)) {
+                (*is_wanted, is_found) = (true, true);
+            }
+            match text.parse().ok().filter(|number| *number < count) {
+                Some(number) => taps.instructions.push(number),
+                None if is_found => {}
+                None => {
+                    let known = taps.names.iter().map(|(name, _)| name.as_str());
+                    let known = first_names(known.filter(|name| !name.starts_with("values[")));
+                    let text = clipped(text);
+                    return Err(format!(
+                        "no value `{text}` to record, and no instruction of this number; the method has {known}, and {}",
+                        counted(count as u64, "instruction")
+                    ));
+                }
+            }
+        }
+        Ok(taps)
+    }
+
+    /// Reads the selected values.
+    ///
+    /// # Errors
+    /// A recording of another program, or that cannot be read; one without any of the values.
+    fn read(&self, side: &Side, method: usize, trace: Trace<'_>) -> Result<Vec<TappedValue>, String> {
+        let is_wanted = |step: usize, value: usize| self.names[value].1 || self.instructions.contains(&step);
+        let mut found: Vec<TappedValue> = Vec::new();
+        for RecordedStep { step, label, execution, values } in
+            pte_diff::recorded_values(side, method, trace, &is_wanted)?
+        {
+            for (value, data) in values {
+                let name = self.names[value].0.clone();
+                let value = OutputValue::from_test_data(&data).map_err(|error| error.to_string())?;
+                found.push(TappedValue { instruction: step, label: label.clone(), execution, name, value });
+            }
+        }
+        for text in self.wanted {
+            let (pattern, number) = (Pattern::new(text), text.parse().ok());
+            if !found.iter().any(|tap| pattern.matches(&tap.name) || Some(tap.instruction) == number) {
+                return Err(format!(
+                    "nothing was recorded for `{}`: the runtime records what kernels and delegates compute, not inputs, \
+                     constants, moves, and results of its own operators; and this execution may not have reached it",
+                    clipped(text)
+                ));
+            }
+        }
+        Ok(found)
     }
 }
 

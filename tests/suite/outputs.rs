@@ -36,6 +36,8 @@ const WRITERS: &[(&[&str], &str, bool)] = &[
     (&["strip", "m.pte", "-o", "OUT.pte"], "OUT.pte", true),
     (&["bound", "m.pte", "--static", "-o", "OUT.pte"], "OUT.pte", true),
     (&["metadata", "set", "m.pte", "get_k=1", "-o", "OUT.pte"], "OUT.pte", true),
+    (&["outputs", "add", "m.pte", "x", "-o", "OUT.pte"], "OUT.pte", true),
+    (&["tests", "add", "m.pte", "-o", "OUT.bpte"], "OUT.bpte", true),
     (&["weights", "set", "c.pte", "--from", "w.ptd", "-o", "OUT.pte"], "OUT.pte", true),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.yaml"], "OUT.yaml", false),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.pte"], "OUT.pte", true),

@@ -36,7 +36,8 @@ pub use difference::{
     DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };
 pub use numeric::{
-    DifferingElement, InstructionComparison, MethodComparison, Trace, TraceError, ValueComparison, compare_traces,
+    DifferingElement, InstructionComparison, MethodComparison, RecordedStep, Trace, TraceError, ValueComparison,
+    compare_traces, recorded_values,
 };
 pub use side::{ExternalEntry, Side, is_null_device};
 

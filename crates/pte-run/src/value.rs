@@ -89,6 +89,34 @@ impl OutputValue {
         })
     }
 
+    /// Returns test data as a value.
+    ///
+    /// ```
+    /// use pte_run::OutputValue;
+    /// use pte_run::pte_model::program::test_cases::TestData;
+    ///
+    /// assert_eq!(OutputValue::from_test_data(&TestData::Int(7))?, OutputValue::Int(7));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn from_test_data(data: &TestData) -> io::Result<OutputValue> {
+        Ok(match data {
+            TestData::Null => OutputValue::Null,
+            TestData::Int(n) => OutputValue::Int(*n),
+            TestData::Double(x) => OutputValue::Double(*x),
+            TestData::Bool(b) => OutputValue::Bool(*b),
+            TestData::String(text) => OutputValue::String(text.clone().into_bytes()),
+            TestData::Tensor { scalar_type, sizes, dim_order, data } => OutputValue::Tensor {
+                scalar_type: *scalar_type,
+                sizes: sizes.clone(),
+                dim_order: dim_order.to_vec(),
+                bytes: Some(data.to_vec()?),
+            },
+        })
+    }
+
     /// Returns the first elements of a tensor, as in YAML, in the order of memory. `None` for a tensor without memory
     /// or of an unknown element type, and for other values.
     ///
@@ -218,6 +246,7 @@ mod tests {
         ] {
             let value = OutputValue::parse(words).unwrap().to_test_data().unwrap();
             assert_eq!(super::words(&value).unwrap(), words);
+            assert_eq!(OutputValue::from_test_data(&value).unwrap(), OutputValue::parse(words).unwrap());
         }
     }
 

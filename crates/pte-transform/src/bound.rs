@@ -62,12 +62,12 @@ pub fn bound(
 }
 
 /// Returns the index of a method.
-fn method_of(program: &Program, name: Option<&str>) -> Result<usize, BoundError> {
+pub(crate) fn method_of(program: &Program, name: Option<&str>) -> Result<usize, BoundError> {
     let plans = program.plans();
     let names = || first_names(plans.iter().map(|plan| plan.name.as_deref().unwrap_or_default()));
     match name {
         _ if plans.is_empty() => {
-            Err(BoundError::new("the file has no methods", "bounds are those of the inputs of a method"))
+            Err(BoundError::new("the file has no methods", "its inputs and outputs are those of a method"))
         }
         None if plans.len() == 1 => Ok(0),
         None => Err(BoundError::new(

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod merge;
 pub mod metadata;
 pub mod optimize;
+pub mod outputs;
 pub mod pattern;
 pub mod payloads;
 pub mod prune;

@@ -1,11 +1,19 @@
-//! `runner install` and `run` in the real runtime: the outputs of all examples with tests are the expected ones.
+//! `runner install` and `run` in the real runtime: the outputs of all examples with tests are the expected ones, and
+//! recorded values those of programs that return them.
+
+use std::collections::BTreeSet;
 
 use crate::support::folder::Folder;
-use crate::support::{root, runner};
+use crate::support::program::files;
+use crate::support::{root, runner, seed};
 use data_encoding::HEXLOWER;
-use pte_emit::Model;
+use pte_emit::edit::OutputOptions;
 use pte_emit::program::test_cases::TestData;
-use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerFolder, compare_outputs};
+use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, compare_outputs};
+use pte_emit::{AssembleOptions, Model};
+use pte_generate::calls::repeatable;
+use pte_generate::programs::program;
+use pte_generate::random::Random;
 
 /// Writes an input as YAML; `None` for numbers, which are those of the program.
 fn written(input: &TestData) -> Option<String> {
@@ -65,4 +73,60 @@ fn an_installed_runner_runs_all_examples() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("[1] aten::addmm.out -> `mm`"), "{text}");
     folder.run(&["profile", linear[1], "trace.etdump"]).exits(0);
+}
+
+/// Values that are compared of a program at most: each is an output of another program.
+const TAPPED: usize = 4;
+
+/// Random programs.
+const PROGRAMS: u64 = 100;
+
+/// What is recorded of a program is what it returns if the values are its outputs, bit for bit: examples and random
+/// programs.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn recorded_values_are_those_of_outputs() {
+    let folder = Folder::new(&[]);
+    let runner = RunnerCommand::new(runner::locate());
+    let examples = std::fs::read_dir(root().join("examples")).unwrap().map(|entry| entry.unwrap().path());
+    let examples = examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let mut models: Vec<(String, Model)> =
+        examples.map(|path| (path.display().to_string(), Model::open(&path).unwrap())).collect();
+    let (seed, operators) = (seed("PTE_EMIT_TAPS_SEED", 1), repeatable());
+    for index in 0..PROGRAMS {
+        let generated = program(&mut Random::of_item(seed, index), &operators, 12);
+        let bytes = files(&generated).unwrap().program_file().unwrap().to_vec().unwrap();
+        models.push((format!("program {index} of seed {seed}"), Model::from_binary("random.pte", bytes)));
+    }
+    let (mut compared, mut kept) = (0, 0);
+    for (name, model) in &models {
+        let options = RunOptions::new(runner.clone()).random(Some(1)).taps(vec!["*".to_owned()]);
+        if model.assembly().unwrap().data_files().count() > 0 {
+            continue;
+        }
+        // Several methods, or inputs that the kernels reject.
+        let Ok(found) = model.run(&options, folder.path()) else { continue };
+        let is_output = |name: &String| found.outputs.iter().any(|(output, _)| output == name);
+        let last = |name: &String| found.taps.iter().rev().find(|tap| tap.name == *name).unwrap();
+        let names: BTreeSet<&String> = found.taps.iter().map(|tap| &tap.name).filter(|name| !is_output(name)).collect();
+        for added in names.into_iter().take(TAPPED) {
+            let changes = OutputOptions::default().method(Some(found.method.clone())).add(vec![added.clone()]);
+            let Ok((resolved, _)) = model.change_outputs(&changes) else {
+                kept += 1;
+                continue;
+            };
+            let bytes =
+                resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+            let options = RunOptions::new(runner.clone()).random(Some(1)).method(Some(found.method.clone()));
+            let changed = Model::from_binary("changed.pte", bytes).run(&options, folder.path());
+            let changed = changed.unwrap_or_else(|error| panic!("{name}, {added}: {error}"));
+            let values: Vec<&OutputValue> = changed.outputs.iter().map(|(_, value)| value).collect();
+            let expected: Vec<&OutputValue> = found.outputs.iter().map(|(_, value)| value).collect();
+            assert_eq!(values[..expected.len()], expected, "{name}, {added}");
+            assert_eq!(*values[expected.len()], last(added).value, "{name}, {added}");
+            compared += 1;
+        }
+    }
+    println!("{compared} values are equal, {kept} cannot be outputs");
+    assert!(compared > 100 && kept < compared / 10, "{compared} compared, {kept} kept");
 }

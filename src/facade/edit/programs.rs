@@ -1,6 +1,6 @@
 //! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`],
-//! [`Resolved::rename_methods`], [`Resolved::strip`] and metadata. Memory plans are kept, except by a merge that shares
-//! state.
+//! [`Resolved::rename_methods`], [`Resolved::strip`], [`Model::change_outputs`] and metadata. Memory plans are kept,
+//! except by a merge that shares state, and for new outputs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,20 +13,23 @@ use crate::emitter;
 use crate::facade::model::{Model, data_entries};
 use crate::layout::{self, LayoutConfig};
 use crate::pipeline::{AssembleOptions, Resolved};
+use crate::printer::Reproduction;
 use indexmap::IndexSet;
 use pte_model::data::dedup;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, first_names};
 use pte_model::error::Error;
 use pte_model::program::Program;
-use pte_model::program::test_cases::MethodTests;
+use pte_model::program::test_cases::{MethodTests, TestCase};
 use pte_model::reader::flat_tensor::FlatTensorEntry;
 use pte_transform::error::EditError;
 use pte_transform::extract::Extracted;
 use pte_transform::merge::{MergeInput, MergeOptions, Merged};
 use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataOptions};
+use pte_transform::optimize::minimize::kept_plan;
+use pte_transform::outputs::{ChangedOutputs, OutputOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
-use pte_transform::{extract, merge, metadata, rename, strip};
+use pte_transform::{extract, merge, metadata, outputs, rename, strip};
 
 /// Parts of one kind that [`Resolved::strip`] removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -169,6 +172,25 @@ impl Resolved {
         self.edit(|program, tests| Ok(rename::rename(program, tests, renames)?))
     }
 
+    /// Adds a test of a method.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::program::test_cases::TestCase;
+    ///
+    /// let relu = Model::open("examples/methods.yaml")?.resolve()?;
+    /// let case = TestCase { inputs: vec![], outputs: None, atol: 0.0, rtol: 0.0 };
+    /// assert!(relu.add_test("get_version", case).tests.iter().any(|tests| tests.method == "get_version"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn add_test(mut self, method: &str, case: TestCase) -> Resolved {
+        match self.tests.iter_mut().find(|tests| tests.method == method) {
+            Some(tests) => tests.cases.push(case),
+            None => self.tests.push(MethodTests::new(method, vec![case])),
+        }
+        self
+    }
+
     /// Removes the given kinds of parts, which the runtime does not need, in the order of [`StripKind::ALL`]. Returns
     /// the number and bytes of each kind.
     ///
@@ -302,6 +324,40 @@ impl Resolved {
         let (mut program, mut tests) = (std::mem::take(&mut resolved.program), std::mem::take(&mut resolved.tests));
         let done = change(&mut program, &mut tests).map_err(|error| failed(&resolved.label(), error))?;
         Ok((resolved.edited(program, tests), done))
+    }
+}
+
+impl Model {
+    /// Adds and removes outputs of a method: any value can be one, and is then returned after the others. Memory is
+    /// planned again, without the offsets of a file where a new output outlives them. Expected outputs of tests of the
+    /// method are removed if they do not have the new outputs.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{ChangedOutputs, OutputOptions};
+    ///
+    /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
+    /// let options = OutputOptions::default().add(vec!["linear".into()]);
+    /// let linear = Model::from_binary("linear.pte", bytes);
+    /// let (resolved, changed): (_, ChangedOutputs) = linear.change_outputs(&options)?;
+    /// assert_eq!(changed.outputs, ["relu", "linear"]);
+    /// assert_eq!(resolved.program.plans()[0].outputs.as_ref().unwrap().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names that the method does not have, values that nothing computes; a new output of a method whose memory plan no
+    /// planner gives.
+    pub fn change_outputs(&self, options: &OutputOptions) -> Result<(Resolved, ChangedOutputs), Error> {
+        let mut resolved = self.resolve_for_changes()?;
+        let keeps = |resolved: &Resolved| resolved.program.plans().iter().any(|plan| kept_plan(plan).is_some());
+        if !options.add.is_empty() && keeps(&resolved) {
+            resolved = self.resolve_printed(Reproduction::AllButOffsets)?;
+        }
+        let (program, tests, origins) = (&mut resolved.program, &mut resolved.tests, &resolved.origins);
+        let name = |method, value| origins.name(method, value).map(str::to_owned);
+        let changed = outputs::change(program, tests, options, name).map_err(|error| failed(&self.label(), error))?;
+        Ok((resolved, changed))
     }
 }
 

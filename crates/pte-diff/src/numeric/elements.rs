@@ -4,8 +4,9 @@ use std::io;
 
 use serde::Serialize;
 
+use pte_model::data::Blob;
 use pte_model::data::number::{self, NumericValue};
-use pte_model::format::ScalarType;
+use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::test_cases::{TestData, Tolerance};
 
 /// Comparison of two values, or of two tensors in lists.
@@ -66,6 +67,23 @@ pub struct DenseTensor {
 impl DenseTensor {
     fn kind(&self) -> String {
         format!("{} {:?}", self.scalar_type, self.sizes)
+    }
+
+    /// Strides do not tell the place of dimensions of size 1: it is that of the declared order, if that has these
+    /// strides.
+    fn into_test_data(self, declared: Option<&DimOrder>) -> TestData {
+        let has_strides = |order: &&DimOrder| order.strides(&self.sizes).as_ref() == Some(&self.strides);
+        let dim_order = declared.filter(has_strides).cloned().unwrap_or_else(|| {
+            let mut dims: Vec<u8> = (0..self.sizes.len() as u8).collect();
+            dims.sort_by_key(|dim| std::cmp::Reverse(self.strides[usize::from(*dim)]));
+            dims.into_iter().collect()
+        });
+        TestData::Tensor {
+            scalar_type: self.scalar_type,
+            sizes: self.sizes.iter().map(|size| i32::try_from(*size).unwrap_or(i32::MAX)).collect(),
+            dim_order,
+            data: Blob::bytes(self.bytes),
+        }
     }
 
     /// Returns the indices of the element at a position in memory.
@@ -129,6 +147,26 @@ impl Content {
                 Content::Tensor(DenseTensor { scalar_type: *scalar_type, sizes, strides, bytes: data.to_vec()? })
             }
         })
+    }
+
+    /// Returns the value, or those of a list, as test data. `orders` has the order of dimensions that the program
+    /// declares for each.
+    pub fn into_test_data(self, orders: &[Option<&DimOrder>]) -> Vec<TestData> {
+        let order = |index: usize| orders.get(index).copied().flatten();
+        match self {
+            Content::Null => vec![TestData::Null],
+            Content::Missing | Content::Number(NumericValue::Complex(..)) => Vec::new(),
+            Content::String(text) => vec![TestData::String(text)],
+            Content::Number(NumericValue::Int(number)) => {
+                i64::try_from(number).map(TestData::Int).into_iter().collect()
+            }
+            Content::Number(NumericValue::Float(number)) => vec![TestData::Double(number)],
+            Content::Number(NumericValue::Bool(truth)) => vec![TestData::Bool(truth)],
+            Content::Tensor(tensor) => vec![tensor.into_test_data(order(0))],
+            Content::Tensors(tensors) => {
+                tensors.into_iter().enumerate().map(|(index, tensor)| tensor.into_test_data(order(index))).collect()
+            }
+        }
     }
 
     fn kind(&self) -> String {

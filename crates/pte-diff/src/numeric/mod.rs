@@ -1,5 +1,6 @@
-//! Compares what two programs computed from the same inputs: the values that the runtime recorded for aligned
-//! instructions, and the outputs. The programs are executed elsewhere.
+//! Reads the values that the runtime recorded for the instructions of a program, and compares what two programs
+//! computed from the same inputs: these values for aligned instructions, and the outputs. The programs are executed
+//! elsewhere.
 
 mod elements;
 mod recorded;
@@ -83,6 +84,49 @@ pub struct InstructionComparison {
     pub mismatch: Option<String>,
 }
 
+/// Values that an execution of an instruction computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedStep {
+    /// Number of the instruction among those of all chains, from 0.
+    pub step: usize,
+    /// Operator, delegate or kind of the instruction.
+    pub label: String,
+    /// Number of the execution of the instruction, from 0: it is more than 0 only in loops.
+    pub execution: u64,
+    /// Values of the method with their content, in the order of the arguments.
+    pub values: Vec<(usize, TestData)>,
+}
+
+/// Returns what the instructions of a method computed in its last recorded execution, in the order of time. `is_wanted`
+/// selects by the numbers of the instruction and of the value; a list is its members. The runtime records no values of
+/// moves, jumps and its own operators.
+///
+/// # Errors
+/// A trace of another program or method, or values that cannot be read: a message.
+pub fn recorded_values(
+    side: &Side,
+    method: usize,
+    trace: Trace<'_>,
+    is_wanted: &dyn Fn(usize, usize) -> bool,
+) -> Result<Vec<RecordedStep>, String> {
+    let view = &MethodView::new(side, method);
+    let run = runs(view, trace, 0).map_err(|error| error.message)?.pop();
+    let mut seen: HashMap<usize, u64> = HashMap::new();
+    let (has_content, mut found) = (view.plan.has_content(), Vec::new());
+    for (step, execution) in run.iter().flat_map(|run| run.steps.iter().copied().zip(&run.executions)) {
+        let number = seen.entry(step).or_default();
+        let values = RecordedValues::new(view, step, &execution.values);
+        let values = values.results(step, &has_content, trace.values, &|value| is_wanted(step, value));
+        let values = values.map_err(|error| trace_error(0, &view.step_path(step), &error).message)?;
+        if !values.is_empty() {
+            let label = view.describe_callee(view.steps[step].instruction);
+            found.push(RecordedStep { step, label, execution: *number, values });
+        }
+        *number += 1;
+    }
+    Ok(found)
+}
+
 /// Compares the executions of a method of each side.
 ///
 /// # Errors
@@ -95,7 +139,8 @@ pub fn compare_traces(
 ) -> Result<MethodComparison, TraceError> {
     let views = [MethodView::new(sides[0], methods[0]), MethodView::new(sides[1], methods[1])];
     let views = [&views[0], &views[1]];
-    let runs = [run(views[0], traces[0], 0)?, run(views[1], traces[1], 1)?];
+    let first = |side: usize| Ok(runs(views[side], traces[side], side)?.into_iter().next());
+    let runs = [first(0)?, first(1)?];
     let pairs = align_steps(views);
     let unaligned = views.map(|view| (view.steps.len() - pairs.len()) as u64);
     let name = views[0].plan.name.clone().unwrap_or_default();
@@ -116,15 +161,14 @@ pub fn compare_traces(
     Ok(found)
 }
 
-/// Returns the execution of a method that a trace has; `None` if the method has no instructions.
-fn run<'t>(view: &MethodView<'_>, trace: Trace<'t>, side: usize) -> Result<Option<MethodRun<'t>>, TraceError> {
+/// Returns the executions of a method that a trace has; none if the method has no instructions.
+fn runs<'t>(view: &MethodView<'_>, trace: Trace<'t>, side: usize) -> Result<Vec<MethodRun<'t>>, TraceError> {
     let failed = |message: String| TraceError { side, message };
     let is_candidate = |index: usize, _: &ExecutionPlan| index == view.number;
     let runs = trace.dump.method_runs(&view.side.program, &is_candidate).map_err(|error| failed(error.to_string()))?;
-    match runs.into_iter().next() {
-        Some(run) => Ok(Some(run)),
-        None if view.steps.is_empty() => Ok(None),
-        None => Err(failed("the runner recorded no instructions: it was built without event tracing".to_owned())),
+    match runs.is_empty() && !view.steps.is_empty() {
+        true => Err(failed("the runner recorded no instructions: it was built without event tracing".to_owned())),
+        false => Ok(runs),
     }
 }
 

@@ -7,6 +7,7 @@ use pte_etdump::{TensorError, TracedTensor, TracedValue};
 use pte_model::data::Blob;
 use pte_model::data::number::NumericValue;
 use pte_model::program::instruction::Callee;
+use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ValueId};
 
 /// Largest tensor that is compared, in bytes.
@@ -77,6 +78,43 @@ impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
             }
         };
         Ok(Values { name: name.clone(), content })
+    }
+
+    /// Reads the values that the step computed: not the arguments of a delegate that had content before. `has_content`
+    /// has, by value, whether it has content before the first instruction.
+    ///
+    /// # Errors
+    /// As [`RecordedValues::read`].
+    pub fn results(
+        &self,
+        step: usize,
+        has_content: &[bool],
+        buffer: &Blob,
+        is_wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<Vec<(usize, TestData)>, TensorError> {
+        let accesses = self.view.method.accesses();
+        let is_computed = |value: usize| {
+            let first =
+                self.view.method.by_value().of(value).first().map(|access| accesses.list[*access as usize].step);
+            !has_content[value] && first == Some(step as u32)
+        };
+        let is_delegate = matches!(self.view.steps[step].instruction.callee(), Some(Callee::Delegate(_)));
+        let mut found = Vec::new();
+        for (index, recorded) in self.list.iter().enumerate() {
+            let Some(value) = recorded.id.and_then(ValueId::get) else { continue };
+            let items = match self.view.plan.values().get(value) {
+                Some(EValue::TensorList(Some(items))) => items.iter().filter_map(|item| item.get()).collect(),
+                _ => vec![value],
+            };
+            if is_delegate && !is_computed(value) || !items.iter().any(|item| is_wanted(*item)) {
+                continue;
+            }
+            let order = |item: &usize| self.view.plan.values().get(*item)?.as_tensor()?.dim_order.as_ref();
+            let orders: Vec<_> = items.iter().map(order).collect();
+            let content = self.read(index, buffer)?.content.into_test_data(&orders);
+            found.extend(items.into_iter().zip(content).filter(|(item, _)| is_wanted(*item)));
+        }
+        Ok(found)
     }
 
     /// Reads a tensor. Element types that ETDump does not have are recorded as others of the same size: the program has

@@ -1,0 +1,70 @@
+//! `pte-emit tests add FILE --input NAME=VALUE -o FILE.bpte`: a program with one more test.
+//!
+//! `test` executes tests, and writes expected outputs into YAML.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use pte_emit::command::text::{clipped, counted};
+use pte_emit::run::{RunOptions, RunnerCommand};
+
+use super::edit::EditArguments;
+use super::exit::{Exit, Failure};
+use super::io::Messages;
+use super::options;
+use super::run::InputArguments;
+use super::runner::{self, RunnerArguments};
+
+/// Arguments of `tests`.
+#[derive(Debug, Args)]
+pub struct CasesArguments {
+    #[command(subcommand)]
+    command: CasesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CasesCommand {
+    /// Add a test with these inputs; with --bless, what the runtime returns for them are the expected outputs
+    Add(AddArguments),
+}
+
+#[derive(Debug, Args)]
+struct AddArguments {
+    /// A .pte, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    #[command(flatten)]
+    inputs: InputArguments,
+    /// Method; by default forward, or the only one that computes
+    #[arg(long, value_name = "METHOD")]
+    method: Vec<String>,
+    /// Execute the method in the runtime; its outputs are the expected ones
+    #[arg(long)]
+    bless: bool,
+    #[command(flatten)]
+    runner: RunnerArguments,
+    #[command(flatten)]
+    edit: EditArguments,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An input that cannot be read, inputs that do not suit the method, no runner, an output that cannot be written.
+pub fn run(arguments: &CasesArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let CasesCommand::Add(AddArguments { input, inputs, method, bless, runner, edit }) = &arguments.command;
+    edit.check_extension("bpte", "tests are in a .bpte")?;
+    let model = edit.open(input, messages)?;
+    let command = if *bless { runner.command()? } else { RunnerCommand::new("") };
+    let options = inputs.set(RunOptions::new(command).limits(runner.limits())).method(options::one_method(method)?);
+    let (method, case) = match bless {
+        true => model.run(&options, runner::folder()?.path())?.to_test_case()?,
+        false => model.test_case(&options)?,
+    };
+    let expected = if *bless { "with the outputs of the runtime" } else { "without expected outputs" };
+    let resolved = model.resolve()?.add_test(&method, case);
+    let tests = resolved.tests.iter().filter(|tests| tests.method == method);
+    let tests = counted(tests.map(|tests| tests.cases.len()).sum::<usize>(), "test");
+    let done = format!("{tests} of `{}`, the last one {expected}\n", clipped(&method));
+    edit.write(resolved, &edit.options()?, &[input], &done, messages)
+}
