@@ -38,7 +38,7 @@ struct AddArguments {
     /// Method; by default forward, or the only one that computes
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// Execute the method in the runtime; its outputs are the expected ones
+    /// Write what was found as what is expected: the outputs that the method has in the runtime
     #[arg(long)]
     bless: bool,
     #[command(flatten)]

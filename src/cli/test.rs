@@ -36,7 +36,7 @@ pub struct TestArguments {
     /// characters; may be repeated
     #[arg(long, value_name = "TEST")]
     select: Vec<String>,
-    /// Write the outputs into the YAML as the expected ones, where they differ or are missing
+    /// Write what was found as what is expected: the outputs into the YAML, where they differ or are missing
     #[arg(long)]
     bless: bool,
     #[command(flatten)]
