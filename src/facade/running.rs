@@ -148,13 +148,15 @@ impl RunOutputs {
     /// Compares the outputs with the tensors of the same names in a `.safetensors` file.
     ///
     /// # Errors
-    /// A file that cannot be read, or has no tensor for an output.
+    /// A file that cannot be read, or has no tensor for an output: that of its name, or of any name if both are single.
     pub fn compare(&self, file: &Path, tolerance: Tolerance) -> Result<OutputComparison, Error> {
         let name = file.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let expected = reader::safetensors::read(&Origin::File(file.into())).map_err(unreadable)?;
         let of = |output: &str| {
-            let entry = expected.external_data.iter().find(|entry| entry.key == output);
+            // Values have other names in YAML than in its .pte, but a single output is the one that is meant.
+            let is_single = self.outputs.len() == 1 && expected.external_data.len() == 1;
+            let entry = expected.external_data.iter().find(|entry| entry.key == output || is_single);
             let Some((data, layout)) = entry.and_then(|entry| Some((entry.data, entry.tensor_layout.clone()?))) else {
                 let known = first_names(expected.external_data.iter().map(|entry| entry.key.as_str()));
                 let message = format!("no tensor `{}`, the name of an output; the file has {known}", clipped(output));

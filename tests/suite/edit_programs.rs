@@ -224,6 +224,15 @@ fn equal_metadata_are_kept_once_and_data_of_keys_are_merged() {
     assert!(error.contains("a.yaml and b.yaml have the key `shared` with other bytes"), "{error}");
 }
 
+/// Metadata are for the application, and no data that a delegate lacks.
+#[test]
+fn named_metadata_need_no_delegate() {
+    let resolved = Model::from_yaml("m.yaml", "methods: {forward: {outputs: [7]}}", ".").resolve().unwrap();
+    let (resolved, _) = resolved.set_metadata("metadata.author", "me", &MetadataOptions::default()).unwrap();
+    let found = resolved.to_files(&AssembleOptions::default()).unwrap().check(&CheckOptions::default()).unwrap();
+    assert!(found.iter().flat_map(|found| &found.list).all(|finding| finding.rule.id.as_str() != "X-16"));
+}
+
 #[test]
 fn metadata_have_the_form_of_the_exporter() {
     let content = std::fs::read(root().join("tests/golden/upstream/bytes/multi/model.pte")).unwrap();

@@ -71,6 +71,8 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "--save-outputs", "out.safetensors"]).exits(0);
     assert_eq!(output(&folder, &["relu.yaml", "-i", "x=@out.safetensors:y"]).1, json!([1, 2, 3, 4]));
     run(&folder, &["relu.yaml", "-i", "x=1,2,3,4.000001", "--expected", "out.safetensors"]).exits(0);
+    folder.run(&["relu.yaml", "-q", "-o", "relu.pte"]).exits(0);
+    run(&folder, &["relu.pte", "-i", "x=1,2,3,4", "--expected", "out.safetensors"]).exits(0);
     let done = run(&folder, &["relu.yaml", "-i", "x=1,2,3,5", "--expected", "out.safetensors"]).exits(1);
     done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
 }

@@ -18,8 +18,7 @@ use crate::pattern::Pattern;
 use crate::remap::drop_blobs;
 use crate::rename::name_of;
 
-/// Prefix of the keys of named data that are metadata.
-pub const METADATA_PREFIX: &str = "metadata.";
+pub use pte_model::program::METADATA_PREFIX;
 
 /// Size in bytes up to which named data are read as text.
 const MAX_TEXT: u64 = 16 << 20;

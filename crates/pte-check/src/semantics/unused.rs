@@ -8,7 +8,7 @@ use crate::RuleId::*;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::pools::PoolRanges;
-use pte_model::program::{EValue, Instruction, Memory, Program, ValueId};
+use pte_model::program::{EValue, Instruction, METADATA_PREFIX, Memory, Program, ValueId};
 use pte_operators::kinds::Kinds;
 
 /// Reports unused elements of a method.
@@ -21,10 +21,11 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     }
 }
 
-/// Reports named data of a program without delegates.
+/// Reports named data of a program without delegates, other than metadata, which are for the application.
 pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     let delegates = program.plans().iter().any(|plan| !plan.delegates().is_empty());
-    for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
+    let unused = program.named_data.iter().flatten().enumerate().filter(|_| !delegates);
+    for (index, data) in unused.filter(|(_, data)| !data.key.starts_with(METADATA_PREFIX)) {
         findings.add(X_16, || {
             (
                 locate(&Element::NamedData(index)),

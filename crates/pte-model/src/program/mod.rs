@@ -822,6 +822,9 @@ impl NonConstBufferDevice {
     }
 }
 
+/// Prefix of the keys of named data that are metadata.
+pub const METADATA_PREFIX: &str = "metadata.";
+
 /// A keyed blob of a `.pte` (table `NamedData`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedData {
