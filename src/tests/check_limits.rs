@@ -242,17 +242,23 @@ fn iterations(count: i64, rows: i32) -> Program {
     program
 }
 
+/// Adds a tensor of bool, which the caller sets if it is an input.
+fn input_condition(plan: &mut ExecutionPlan) -> i32 {
+    let condition = add_tensor(plan, 8192, 1);
+    tensor(plan, condition as usize).scalar_type = ScalarType::BOOL;
+    condition
+}
+
 /// `count` branches, by inputs, each of which computes another Int; a kernel then selects a row by it.
 fn branches(count: i64) -> Program {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
     let (index, one, zero) = (add(plan, EValue::Int(0)), add(plan, EValue::Int(1)), add(plan, EValue::Int(0)));
-    let (number, condition) = (add(plan, EValue::Double(1.0)), add(plan, EValue::Bool(true)));
+    let condition = input_condition(plan);
     let (table, row) = (add_tensor(plan, 4096, 100_000), add_tensor(plan, 2048, 1));
     tensor(plan, row as usize).sizes = Some([][..].into());
     tensor(plan, row as usize).dim_order = Some([][..].into());
-    plan.inputs.get_or_insert_default().extend(ids(&[number, table]));
-    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
+    plan.inputs.get_or_insert_default().extend(ids(&[condition, table]));
     for number in 0..count {
         let next = instructions(plan).len();
         jump(plan, next, condition, next as i32 + 2);
@@ -319,10 +325,9 @@ fn inferred_items_are_limited() {
 fn written_ints(count: usize) -> Program {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let [one, zero] = [1, 0].map(|number| add(plan, EValue::Int(number)));
-    let (number, condition) = (add(plan, EValue::Double(1.0)), add(plan, EValue::Bool(true)));
-    plan.inputs.get_or_insert_default().push(ValueId(number));
-    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
+    let one = add(plan, EValue::Int(1));
+    let condition = input_condition(plan);
+    plan.inputs.get_or_insert_default().push(ValueId(condition));
     for _ in 0..count {
         let next = instructions(plan).len();
         jump(plan, next, condition, next as i32 + 2);

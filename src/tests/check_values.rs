@@ -351,8 +351,8 @@ fn operands_of_the_caller_are_not_errors() {
     }
 }
 
-/// What no value decides: lists that are moved, delegates that write constants, work without end. Each with the rule,
-/// and the method.
+/// What no value decides, or what values decide in another way: lists that are moved, delegates that write constants,
+/// contents of random numbers, work without end. Each with the rule, and the method.
 const OTHER_DEFECTS: &[(&str, RuleId, &str)] = &[
     (
         "a mask that is moved",
@@ -467,6 +467,202 @@ const OTHER_DEFECTS: &[(&str, RuleId, &str)] = &[
     outputs: [e, z]
     instructions:
       - {kernel: quantized_decomposed::choose_qparams.Tensor_out, args: [f, 0, 255, 0.00001, 0], out: [e, z]}",
+    ),
+    (
+        "an index of random numbers",
+        X_30,
+        "    values:
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      r: {tensor: float32, sizes: [1]}
+      k: {tensor: float32, sizes: [1], data: [1.0e12]}
+      m: {tensor: float32, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      e: {tensor: float32, sizes: [1, 8]}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::rand.out, args: [[1], r, r]}
+      - {kernel: aten::mul.out, args: [r, k, m, m]}
+      - {kernel: dim_order_ops::_to_dim_order_copy.out, args: [m, false, [0], i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index that dropout copies",
+        X_30,
+        "    values:
+      c: {tensor: float32, sizes: [1], data: [1.0e9]}
+      m: {tensor: float32, sizes: [1]}
+      k: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::native_dropout.out, args: [c, 0.0, false, m, k, {tensor_list: [m, k]}]}
+      - {kernel: dim_order_ops::_to_dim_order_copy.out, args: [m, false, [0], i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "a tensor that is filled, like one of the caller",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      t: {tensor: bool, sizes: [1], data: [true]}
+      b: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::full_like.out, args: [x, 1000000, null, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "a divisor from a Double input",
+        O_14,
+        "    values:
+      d: {double: 0.0}
+      n: {int: 1}
+      r: {int: 1}
+    inputs: [d]
+    outputs: [r]
+    instructions:
+      - {kernel: executorch_prim::trunc.Scalar, args: [d, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    ),
+    (
+        "an index that grows in each execution",
+        X_30,
+        "    values:
+      w: {tensor: uint8, sizes: [18, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [18], data: {fill: 1}}
+      i: {tensor: int64, sizes: [1], mutable: true, data: [0]}
+      k: {tensor: int64, sizes: [1], data: [1]}
+      e: {tensor: float32, sizes: [1, 8]}
+    outputs: [e]
+    instructions:
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}
+      - {kernel: aten::add.out, args: [i, k, 1, i, i]}",
+    ),
+    (
+        "large content of another element type",
+        O_14,
+        "    values:
+      w: {tensor: uint8, sizes: [4, 1], data: {fill: 1}}
+      s: {tensor: float32, sizes: [4], data: [1, 1, 1, 1]}
+      f: {tensor: float32, sizes: [2097152], memory: {pool: 1, offset: 0}}
+      i: {tensor: int64, sizes: [1048576], mutable: true, memory: {pool: 1, offset: 0}}
+      e: {tensor: float32, sizes: [1048576, 1], memory: {pool: 2, offset: 0}}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::full.out, args: [[2097152], 1.0e10], out: f}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, s, null, 0, 255, i], out: e}",
+    ),
+    (
+        "the least integer divided by -1",
+        O_14,
+        "    values:
+      a: {tensor: int32, sizes: [1], data: [-2147483648]}
+      b: {tensor: int32, sizes: [1], data: [-1]}
+      o: {tensor: int32, sizes: [1]}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::floor_divide.out, args: [a, b, o, o]}",
+    ),
+    (
+        "the remainder of the least integer by -1",
+        O_14,
+        "    values:
+      a: {tensor: int64, sizes: [1], data: [-9223372036854775808]}
+      o: {tensor: int64, sizes: [1]}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::remainder.Scalar_out, args: [a, -1, o, o]}",
+    ),
+    (
+        "repetitions whose sum overflows",
+        O_14,
+        "    values:
+      r: {tensor: int64, sizes: [5], data: [4611686018427387904, 4611686018427387904, 4611686018427387904, 4611686018427387904, 8]}
+      o: {tensor: int64, sizes: [8]}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::repeat_interleave.Tensor_out, args: [r, null, o, o]}",
+    ),
+    (
+        "a delegate that writes a moved constant",
+        X_7,
+        "    delegates:
+      d:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {datatype: fp32, sizes: [4]}
+          inputs: [x]
+          outputs: [y]
+          nodes:
+            - {clamp: {input: x, output: y}, output_min: 0, output_max: 6}
+    values:
+      x: {tensor: float32, sizes: [4]}
+      c: {tensor: float32, sizes: [4], data: [1, 2, 3, 4]}
+      b: {tensor: float32, sizes: [4], mutable: true, data: [0, 0, 0, 0]}
+    inputs: [x]
+    outputs: [b]
+    instructions:
+      - {move: {from: c, to: b}}
+      - {delegate: d, args: [x, b]}",
+    ),
+    (
+        "a loop whose condition is a tensor of the file",
+        O_14,
+        "    values:
+      i: {tensor: int64, sizes: []}
+      one: {tensor: int64, sizes: [], data: [1]}
+      ten: {tensor: int64, sizes: [], data: [10]}
+      c: {tensor: bool, sizes: []}
+      n: {int: 10}
+      r: {int: 1}
+    outputs: [r]
+    instructions:
+      - {kernel: aten::full.out, args: [[], 0, i, i]}
+      - {move: {from: 8, to: n}}
+      - {label: top, kernel: executorch_prim::sub.Scalar, args: [n, 1, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}
+      - {kernel: aten::add.out, args: [i, one, 1, i, i]}
+      - {kernel: aten::ge.Tensor_out, args: [i, ten, c, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a convolution of 2.5 * 10^15 products",
+        O_14,
+        "    values:
+      x: {tensor: float32, sizes: [1, 1, 5000, 5000]}
+      w: {tensor: float32, sizes: [1, 1, 5000, 5000]}
+      o: {tensor: float32, sizes: [1, 1, 9999, 9999]}
+    inputs: [x, w]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::convolution.out, args: [x, w, null, [1, 1], [4999, 4999], [1, 1], false, [0, 0], 1, o, o]}",
+    ),
+    (
+        "a loop without end by a tensor of the file",
+        X_10,
+        "    values:
+      a: {tensor: int64, sizes: [], data: [1]}
+      b: {tensor: int64, sizes: [], data: [2]}
+      c: {tensor: bool, sizes: []}
+      x: {tensor: float32, sizes: [1024, 1024]}
+      o: {tensor: float32, sizes: [1024, 1024]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {label: top, kernel: aten::mm.out, args: [x, x, o, o]}
+      - {kernel: aten::eq.Tensor_out, args: [a, b, c, c]}
+      - {jump_false: {cond: c, to: top}}",
     ),
 ];
 

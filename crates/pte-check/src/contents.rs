@@ -199,7 +199,7 @@ impl Contents {
         if let Some(ints) = self.ints.get(&(content, scalar_type)) {
             return ints.clone();
         }
-        let bytes = self.bytes(method, content);
+        let bytes = self.bytes(method, content, scalar_type);
         let ints: Option<ConstantInts> = bytes.and_then(|bytes| elements::ints(scalar_type, &bytes));
         self.ints.insert((content, scalar_type), ints.clone());
         ints
@@ -210,20 +210,23 @@ impl Contents {
         if let Some(has_nan) = self.with_nan.get(&content) {
             return *has_nan;
         }
-        let bytes = self.bytes(method, content).unwrap_or_default();
+        let bytes = self.bytes(method, content, ScalarType::FLOAT).unwrap_or_default();
         let has_nan = bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan());
         self.with_nan.insert(content, has_nan);
         has_nan
     }
 
-    /// Reads an evaluated content; eight bytes of one that repeats a byte, and a repeated element once.
-    fn bytes(&self, method: &MethodAnalysis<'_>, content: u32) -> Option<Vec<u8>> {
+    /// Reads an evaluated content as elements of a type; a repeated element once. The pattern that is repeated may be that
+    /// of another type.
+    fn bytes(&self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<Vec<u8>> {
         let blob = self.get(method, content).ok()?;
-        match blob.source() {
-            BlobSource::Repeat(pattern) if pattern.len() == 1 => Some(pattern.repeat(8)),
-            BlobSource::Repeat(pattern) => Some(pattern.to_vec()),
-            _ => method.read(&blob),
+        let BlobSource::Repeat(pattern) = blob.source() else { return method.read(&blob) };
+        let size = usize::try_from(scalar_type.info()?.size).ok()?;
+        let mut bytes = pattern.repeat(size.div_ceil(pattern.len().max(1)));
+        if bytes.chunks(size).all(|element| *element == bytes[..size.min(bytes.len())]) {
+            bytes.truncate(size);
         }
+        Some(bytes)
     }
 
     /// Returns a content whose call is not evaluated yet, of those that a content consists of.

@@ -15,6 +15,7 @@ use pte_analysis::operators::ResolvedOperator;
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::{DeviceType, EValue, Tensor, TensorShapeDynamism, ValueId};
+use pte_operators::Base;
 use pte_operators::facts::{Channels, Quantization, Selected};
 use pte_operators::inference::constraints::MASKS;
 
@@ -46,6 +47,9 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     }
     if let Some(repetitions) = call.known.facts.repetitions {
         check_repetitions(call, repetitions, findings, locate);
+    }
+    if let Some(arguments) = call.known.facts.quotient {
+        check_quotient(call, arguments, findings, locate);
     }
     if let Some(position) = call.known.facts.on_device {
         check_device(call, position, findings, locate);
@@ -162,8 +166,14 @@ fn check_repetitions(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let (Some((value, EValue::Tensor(tensor))), Some(stated)) = (call.argument(repetitions), call.int(size)) else {
-        return;
+    let Some((value, EValue::Tensor(tensor))) = call.argument(repetitions) else { return };
+    let stated = match call.argument(size) {
+        Some((_, EValue::Null)) => None,
+        Some(_) => match call.int(size) {
+            Some(stated) => Some(stated),
+            None => return,
+        },
+        None => return,
     };
     // A tensor that is filled with a number has it once.
     let elements = count(sizes(tensor));
@@ -171,11 +181,59 @@ fn check_repetitions(
         let sum: i128 = ints.iter().map(|int| i128::from(*int)).sum();
         if ints.len() == 1 { sum.saturating_mul(elements) } else { sum }
     });
-    if let Some(sum) = sums.into_iter().find(|sum| *sum != i128::from(stated)) {
+    let is_wrong = |sum: &i128| match stated {
+        Some(stated) => *sum != i128::from(stated),
+        None => *sum > i128::from(i32::MAX),
+    };
+    if let Some(sum) = sums.into_iter().find(is_wrong) {
         findings.add(O_14, || {
             let names = [repetitions, size].map(|at| &call.known.signature.args[at].name);
+            let Some(stated) = stated else {
+                let found = format!("numbers in argument `{}` of {} whose sum is {sum}", names[0], call.known.name);
+                let expected = format!("a sum of at most {}, the largest size", i32::MAX);
+                return (locate(&call.method.arg(call.step, repetitions)), found, expected);
+            };
             let found = format!("{stated} for argument `{}` of {}", names[1], call.known.name);
             (locate(&call.method.arg(call.step, size)), found, format!("{sum}, the sum of `{}`", names[0]))
+        });
+    }
+}
+
+/// Checks that the least integer is not divided by -1.
+fn check_quotient(
+    call: &KernelCall<'_, '_>,
+    [dividend, divisor]: [usize; 2],
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let least = |scalar_type: ScalarType| match scalar_type {
+        ScalarType::INT => Some(i64::from(i32::MIN)),
+        ScalarType::LONG => Some(i64::MIN),
+        _ => None,
+    };
+    let (Some((value, EValue::Tensor(tensor))), Some((by, other))) = (call.argument(dividend), call.argument(divisor))
+    else {
+        return;
+    };
+    let Some(least) = least(tensor.scalar_type) else { return };
+    // Without a rounding mode, it divides floating point numbers.
+    let has_mode = call.known.signature.args.get(2).is_some_and(|arg| arg.kind.base == Base::Str);
+    if has_mode && matches!(call.argument(2), Some((_, EValue::Null))) || call.is_only_callers(value) {
+        return;
+    }
+    let divides_by_one = match other {
+        EValue::Tensor(other) => {
+            let is_wider = tensor.scalar_type == ScalarType::INT && other.scalar_type == ScalarType::LONG;
+            !is_wider && call.ints(by, findings, locate).iter().any(|ints| ints.contains(&-1))
+        }
+        _ => call.int(divisor) == Some(-1),
+    };
+    if divides_by_one && call.ints(value, findings, locate).iter().any(|ints| ints.contains(&least)) {
+        findings.add(O_14, || {
+            let names = [dividend, divisor].map(|at| &call.known.signature.args[at].name);
+            let found = format!("{least} in argument `{}` of {}, with the divisor -1", names[0], call.known.name);
+            let expected = "numbers whose quotient is of their element type".to_owned();
+            (locate(&call.method.arg(call.step, dividend)), found, expected)
         });
     }
 }
@@ -285,6 +343,12 @@ impl<'p> KernelCall<'_, 'p> {
             self.report_open(value, &open.reason(self.method), findings, locate);
         }
         contents
+    }
+
+    /// Returns `true` for a tensor whose content only the caller decides.
+    fn is_only_callers(&self, value: usize) -> bool {
+        let possible = self.values.trusted.get(&(self.step, value));
+        possible.is_some_and(|possible| possible.known.is_empty() && possible.open.is_none())
     }
 
     /// Returns the Ints that a tensor of int32 or int64 may have, as far as they follow from the file, in the order of

@@ -51,8 +51,8 @@ facts! {
     result_kinds: Option<ResultKinds> = None,
     /// Position of the argument whose memory the result has although the operator does not write it.
     aliased: Option<usize> = None,
-    /// The operator replaces the content of its first argument without reading it. `et_copy_index` does so one index
-    /// per call.
+    /// The operator does not read the content of its first argument: it replaces it, or takes its sizes only.
+    /// `et_copy_index` replaces one index per call.
     overwrites_self: bool = false,
     /// The operator reads only the sizes of its tensors, not their content.
     reads_sizes: bool = false,
@@ -76,6 +76,9 @@ facts! {
     evaluation: Option<Evaluation> = None,
     /// The result as elements of the first argument, if the operator only moves them.
     movement: Option<Movement> = None,
+    /// Positions of dividend and divisor of a quotient of integers, which is computed with an instruction of the processor:
+    /// the least integer divided by -1 ends the process.
+    quotient: Option<[usize; 2]> = None,
     /// Position of an argument for whose NaNs the kernel aborts.
     numbers: Option<usize> = None,
     /// Position of the argument that determines which outs are written, so that a call may omit outs.

@@ -35,6 +35,7 @@ impl Open {
                 let most = limits::COMPUTED.of(0);
                 format!("it may be more than {most} numbers, or {MAX_CONTENTS} contents, at instruction {step}")
             }
+            Why::Executions => "it is other content after many executions".to_owned(),
             Why::Steps => {
                 let most = method.limit(&limits::STEPS);
                 format!("the loop at instruction {step} takes more than {most} executed instructions")
@@ -54,6 +55,8 @@ pub enum Why {
     Overlap,
     /// It may be more than a limit.
     Several,
+    /// It is state with other content in each of many executions.
+    Executions,
     /// The loop takes more instructions than the limit.
     Steps,
 }
@@ -108,7 +111,8 @@ impl Possible {
         joined.add(other);
         let is_content = joined.is_content();
         if joined.known.len() > if is_content { MAX_CONTENTS } else { limits::COMPUTED.of(0) + 1 } {
-            let widened = if joined.is_caller() { Possible::caller() } else { widened(is_content) };
+            // Known contents stay wrong beside one that the caller decides.
+            let widened = if joined.is_caller() && !is_content { Possible::caller() } else { widened(is_content) };
             joined.known.clear();
             joined.add(&widened);
         }

@@ -219,8 +219,14 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 }
             }
             Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } => {
+                let is_call = matches!(instruction.instruction, Instruction::DelegateCall { .. });
+                // The last argument of a delegate is a result.
+                let result = self.method.step_accesses(step).iter().map(|access| access.arg).max();
                 for access in self.method.step_accesses(step) {
                     self.check_memory(access, states, reporter);
+                    if is_call && result == Some(access.arg) {
+                        self.check_constant(access, states, reporter);
+                    }
                 }
             }
             Instruction::MoveCall { move_from, move_to } => {
@@ -265,13 +271,20 @@ impl<'m, 'p> Analysis<'m, 'p> {
             self.report_kind(known, access, state, accepted, reporter);
         } else if !known.facts.reads_sizes {
             self.check_memory(access, states, reporter);
-            let writes = access.kind.writes_bytes();
-            if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
-                reporter.add(X_7, self.method, access, || {
-                    let found = format!("a write to values[{value}], a view of a constant");
-                    (found, "a tensor in planned memory".to_owned())
-                });
+            if access.kind.writes_bytes() {
+                self.check_constant(access, states, reporter);
             }
+        }
+    }
+
+    /// Reports a write to a value that has the memory of a constant by a move or a view.
+    fn check_constant(&self, access: &Access, states: &[State], reporter: &mut Reporter<'_>) {
+        let value = access.value as usize;
+        if self.state(value, states).has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
+            reporter.add(X_7, self.method, access, || {
+                let found = format!("a write to values[{value}], which has the memory of a constant");
+                (found, "a tensor in planned memory".to_owned())
+            });
         }
     }
 

@@ -45,7 +45,7 @@ const MAX_COMBINATIONS: usize = 256;
 /// Maximum number of values that have the memory of each other because of moves.
 const MAX_PARTNERS: usize = 64;
 
-/// Number of executions after which the content of state is the caller's.
+/// Number of executions after which the content of state is not evaluated any more.
 const MAX_EXECUTIONS: usize = 16;
 
 /// Maximum number of contents that a call reads, one after the other.
@@ -73,7 +73,8 @@ fn trusted(facts: &Facts) -> impl Iterator<Item = usize> {
     let indices = facts.selection.map(|([indices, _], _)| indices);
     let zero_points = facts.quantization.filter(|quantization| quantization.tensors).map(|_| 2);
     let repetitions = facts.repetitions.map(|[repetitions, _]| repetitions);
-    [indices, zero_points, repetitions, facts.numbers].into_iter().flatten()
+    let [dividend, divisor] = facts.quotient.map_or([None; 2], |arguments| arguments.map(Some));
+    [indices, zero_points, repetitions, facts.numbers, dividend, divisor].into_iter().flatten()
 }
 
 /// The values that are followed.
@@ -213,6 +214,9 @@ impl<'m, 'p> Machine<'m, 'p> {
         let method = self.method;
         let mut open: Vec<usize> = Vec::new();
         for instruction in &method.steps {
+            if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
+                open.extend(self.tensors(*cond_value_index));
+            }
             let Some((known, args)) = method.call(instruction) else { continue };
             let is_element = known.facts.result_kinds == Some(ResultKinds::Element);
             for position in trusted(known.facts).chain(is_element.then_some(0)) {
@@ -300,11 +304,13 @@ impl<'m, 'p> Machine<'m, 'p> {
         items.chain([value]).filter(|value| self.is_tensor(*value)).collect()
     }
 
-    /// Returns `true` for an input whose content the caller decides. The runtime takes another Int, Bool or String than
-    /// that of the program for an error, and a Double only if it is close (I-27).
+    /// Returns `true` for an input whose content the caller decides. The runtime takes another Int, Bool, Double or String
+    /// than that of the program for an error; a Double may be close to it (I-27).
     fn is_callers(&self, value: usize) -> bool {
-        let is_fixed =
-            matches!(self.method.values()[value], EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::String(_));
+        let is_fixed = matches!(
+            self.method.values()[value],
+            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::String(_)
+        );
         self.method.is_input[value] && !is_fixed
     }
 
@@ -470,7 +476,10 @@ impl<'m, 'p> Machine<'m, 'p> {
                     state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
                 {
                     match possible.is_content() {
-                        true if path.execution > MAX_EXECUTIONS => *possible = Possible::caller(),
+                        true if path.execution > MAX_EXECUTIONS && possible.is_caller() => {
+                            *possible = Possible::caller();
+                        }
+                        true if path.execution > MAX_EXECUTIONS => *possible = Possible::open(0, Why::Executions),
                         false if several && possible.is_caller() => *possible = Possible::caller(),
                         false if several => *possible = Possible::open(0, Why::Several),
                         true | false => {}
@@ -532,8 +541,16 @@ impl<'m, 'p> Machine<'m, 'p> {
         let Instruction::JumpFalseCall { cond_value_index, .. } = self.method.steps[step as usize].instruction else {
             return None;
         };
-        match self.possible(self.method.value(*cond_value_index)?, state).only()? {
-            Item::Bool(value) => Some(value),
+        let condition = self.method.value(*cond_value_index)?;
+        match (self.possible(condition, state).only()?, &self.method.values()[condition]) {
+            (Item::Bool(value), _) => Some(value),
+            (Item::Content(content), EValue::Tensor(tensor)) => {
+                let evaluated = self.found.contents.borrow_mut().evaluate(self.method, content);
+                match first_element(tensor.scalar_type, &evaluated.ok()?)? {
+                    NumericValue::Bool(value) => Some(value),
+                    NumericValue::Int(_) | NumericValue::Float(_) | NumericValue::Complex(..) => None,
+                }
+            }
             _ => None,
         }
     }
@@ -553,7 +570,14 @@ impl<'m, 'p> Machine<'m, 'p> {
             }
         }
         let Some(combinations) = self.combinations(step, state, false) else {
-            return (!is_kernel(known)).then_some(());
+            if is_kernel(known) {
+                return None;
+            }
+            let mut reads = method.step_accesses(step).iter().filter(|access| access.kind.keeps());
+            if let Some(read) = reads.find(|_| !known.constraints.is_empty()) {
+                self.found.open.insert((step, read.value as usize), Open { step, why: Why::Several });
+            }
+            return Some(());
         };
         for Combination { assumption, open, .. } in combinations {
             if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
@@ -678,13 +702,14 @@ impl<'m, 'p> Machine<'m, 'p> {
                     let has_others = self.overlaps.contains_key(&base) || self.partners.contains_key(&base);
                     (self.slots[base].is_some() || has_others) && !(known.is_view() && base != *value)
                 };
-                if known.facts.is_undetermined || !written.iter().any(is_followed) {
-                    return;
-                }
                 for value in written.iter().copied().filter(is_followed) {
-                    let mut content = if is_unknown { Possible::caller() } else { self.content(step, value, state) };
-                    // It writes a part.
-                    if known.facts.loop_part == Some(LoopPart::Store) {
+                    let mut content = match () {
+                        () if is_unknown => Possible::caller(),
+                        () if known.facts.is_undetermined => Possible::open(step, Why::Operator),
+                        () => self.content(step, value, state),
+                    };
+                    // It writes a part, or nothing.
+                    if known.facts.loop_part == Some(LoopPart::Store) || known.facts.is_undetermined {
                         let before = self.possible(value, state);
                         content = content.join(&before, |_| Possible::open(step, Why::Several));
                     }

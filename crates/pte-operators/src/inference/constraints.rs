@@ -204,8 +204,8 @@ pub enum Constraint {
         /// Position of the argument.
         argument: usize,
     },
-    /// Ints, the sizes of a window, whose product is in a limit: the kernel visits all of the window, even beyond its
-    /// input.
+    /// Ints, the sizes of a window, or a filter, whose product is in a limit: the kernel visits all of the window for each
+    /// result, even beyond its input.
     Window {
         /// Position of the argument.
         argument: usize,
@@ -360,6 +360,9 @@ const MAX_WINDOW: i64 = 1 << 24;
 
 /// Greatest number of steps of a kernel that do not visit elements in memory; they take an hour.
 const MAX_STEPS: i64 = 1_000_000_000_000;
+
+/// Greatest number of products of a convolution; they take days.
+const MAX_PRODUCTS: i64 = 1_000_000_000_000_000;
 
 // Constraints of the rows of releases.
 impl Constraint {
@@ -707,9 +710,13 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
             _ => None,
         },
         Constraint::Window { argument } => {
-            let elements = ints_of(call, argument).fold(1, i64::saturating_mul);
+            let (elements, most) = match call.argument(argument) {
+                // A filter is in memory.
+                Some(Argument::Tensor(filter)) => (element_count(filter.sizes.get(1..)?), MAX_PRODUCTS),
+                _ => (ints_of(call, argument).fold(1, i64::saturating_mul), MAX_STEPS),
+            };
             let found = || format!("a window of {elements} elements");
-            if elements > MAX_WINDOW {
+            if elements > MAX_WINDOW && most == MAX_STEPS {
                 return Some((argument, found(), format!("at most {MAX_WINDOW}")));
             }
             // The last tensor is the result, if it is known.
@@ -718,8 +725,8 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
                 _ => None,
             });
             let results = last.last()?;
-            let expected = || format!("at most {MAX_STEPS} elements in the windows of {results} results");
-            (elements.saturating_mul(results) > MAX_STEPS).then(|| (argument, found(), expected()))
+            let expected = || format!("at most {most} elements in the windows of {results} results");
+            (elements.saturating_mul(results) > most).then(|| (argument, found(), expected()))
         }
         Constraint::ViewSizes { argument } => {
             let (open, others): (Vec<i64>, Vec<i64>) = ints_of(call, argument).partition(|size| *size == -1);

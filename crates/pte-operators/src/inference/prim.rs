@@ -49,10 +49,11 @@ pub(crate) fn add(call: &Call<'_>) -> Inferred {
     })
 }
 
-/// `sub`: a difference of sizes is a size, so it is not negative.
+/// `sub`: a difference of sizes is a size, which is not negative, unless it certainly is.
 pub(crate) fn sub(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => exact(a.checked_sub(b)),
+        (AtMost(a), Exact(b)) if a < b => Unknown,
         (AtMost(a), Exact(b)) => at_most(a.checked_sub(b)),
         (Exact(a) | AtMost(a), AtMost(_)) => at_most(Some(a)),
         (Unknown, _) | (_, Unknown) => Unknown,
@@ -109,13 +110,9 @@ pub(crate) fn max(call: &Call<'_>) -> Inferred {
 pub(crate) fn min(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => Exact(a.min(b)),
-        (AtMost(a), Exact(b)) | (Exact(b), AtMost(a)) => {
-            if b <= 0 {
-                Exact(b)
-            } else {
-                AtMost(a.min(b))
-            }
-        }
+        // A size is not negative, but a difference of sizes may be.
+        (AtMost(a), Exact(b)) | (Exact(b), AtMost(a)) if b >= 0 => AtMost(a.min(b)),
+        (AtMost(_), Exact(_)) | (Exact(_), AtMost(_)) => Unknown,
         (AtMost(a), AtMost(b)) => AtMost(a.min(b)),
         (Unknown, _) | (_, Unknown) => Unknown,
     })

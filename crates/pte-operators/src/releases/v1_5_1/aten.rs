@@ -108,7 +108,8 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::constant_pad_nd.out": pad::constant_pad_nd, one_order, evaluation indexing::padded,
         constraints [Int { argument: 1, min: 0, max: i64::MAX }], functions ["pad"];
     "aten::convolution.out": convolution::convolution, constraints [Rank { argument: 0, min: 3, max: 4 },
-        Int { argument: 8, min: 1, max: i64::MAX }, Channels { argument: 2, weight: 1, transposed: 6, groups: 8 }],
+        Int { argument: 8, min: 1, max: i64::MAX }, Channels { argument: 2, weight: 1, transposed: 6, groups: 8 },
+        Window { argument: 1 }],
         ignored [7], samples Floating, functions ["conv", "conv1d", "conv2d", "conv3d", "conv_transpose2d"],
         short_name "conv";
     "aten::convolution_backward.out": convolution::convolution_backward,
@@ -120,12 +121,13 @@ pub(super) static ROWS: &[Row] = rows! {
         conversion Floating, one_order, maps_floats;
     "aten::cumsum.out": reduction::cumsum, conversion Real;
     "aten::diagonal_copy.out": indexing::diagonal, evaluation movement::diagonal;
-    "aten::div.Scalar_mode_out": elementwise::div_mode, one_order, conversion Promotion,
+    "aten::div.Scalar_mode_out": elementwise::div_mode, one_order, conversion Promotion, quotient [0, 1],
         constraints [DivisorOfType { argument: 1, other: 0 }];
     "aten::div.Scalar_out": elementwise::binary_floating, one_order, evaluation arithmetic::quotient;
     "aten::div.out": elementwise::binary_floating, one_order, evaluation arithmetic::quotient, conversion Quotient,
         constraints COMPLEX_DIVISION, functions ["divide", "true_divide"];
-    "aten::div.out_mode": elementwise::div_mode, one_order, conversion Promotion, constraints COMPLEX_DIVISION;
+    "aten::div.out_mode": elementwise::div_mode, one_order, conversion Promotion, constraints COMPLEX_DIVISION,
+        quotient [0, 1];
     "aten::elu.out" "aten::leaky_relu.out": elementwise::unary, one_order, samples Floating;
     "aten::embedding.out": indexing::embedding, evaluation indexing::embedded, selection ([1, 0], Selected::Rows);
     "aten::empty.out": creation::empty, conversion Any, ignored [1], is_undetermined;
@@ -133,15 +135,15 @@ pub(super) static ROWS: &[Row] = rows! {
         evaluation arithmetic::equal;
     "aten::exp.out": elementwise::unary_floating, conversion Floating;
     "aten::expand_copy.out": elementwise::expand, evaluation movement::moved, movement expand;
-    "aten::fill.Scalar_out": elementwise::unary, one_order, evaluation creation::filled_like;
-    "aten::fill.Tensor_out": elementwise::fill;
+    "aten::fill.Scalar_out": elementwise::unary, one_order, evaluation creation::filled_like, overwrites_self;
+    "aten::fill.Tensor_out": elementwise::fill, overwrites_self;
     "aten::flip.out": indexing::flip, one_order, evaluation movement::flipped;
     "aten::floor_divide.out": elementwise::floor_divide, one_order, evaluation arithmetic::floored_quotient,
-        conversion Promotion, samples Numbers;
+        conversion Promotion, samples Numbers, quotient [0, 1];
     "aten::fmod.Scalar_out" "aten::fmod.Tensor_out": elementwise::binary, conversion Promotion, samples Numbers,
         one_order;
     "aten::full.out": creation::full, evaluation creation::full::<1>, conversion Real;
-    "aten::full_like.out": elementwise::copy_in_format::<2>, evaluation creation::full_like, conversion ToReal,
+    "aten::full_like.out": elementwise::copy_in_format::<2>, evaluation creation::full_like, overwrites_self, conversion ToReal,
         gradients None;
     "aten::gather.out": indexing::gather, evaluation indexing::gathered, selection ([2, 0], Selected::Along(1)),
         constraints [OtherDimensions { argument: 2, tensor: 0, dim: 1 }];
@@ -239,8 +241,8 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::reflection_pad3d.out": pad::reflection_pad::<3>;
     "aten::relu.out": elementwise::unary, one_order, samples Floating, maps_floats;
     "aten::remainder.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::remaining,
-        conversion Promotion, constraints [DivisorOfType { argument: 1, other: 0 }], samples Numbers;
-    "aten::remainder.Tensor_out": elementwise::binary, conversion Promotion, samples Numbers, one_order,
+        conversion Promotion, constraints [DivisorOfType { argument: 1, other: 0 }], samples Numbers, quotient [0, 1];
+    "aten::remainder.Tensor_out": elementwise::binary, conversion Promotion, samples Numbers, one_order, quotient [0, 1],
         evaluation arithmetic::remaining;
     "aten::repeat.out": indexing::repeat, evaluation movement::repeated;
     "aten::repeat_interleave.Tensor_out": indexing::repeat_interleave, repetitions [0, 1], samples Positions;
