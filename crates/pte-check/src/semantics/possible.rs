@@ -111,8 +111,7 @@ impl Possible {
         joined.add(other);
         let is_content = joined.is_content();
         if joined.known.len() > if is_content { MAX_CONTENTS } else { limits::COMPUTED.of(0) + 1 } {
-            // Known contents stay wrong beside one that the caller decides.
-            let widened = if joined.is_caller() && !is_content { Possible::caller() } else { widened(is_content) };
+            let widened = if joined.is_caller() { Possible::caller() } else { widened(is_content) };
             joined.known.clear();
             joined.add(&widened);
         }
