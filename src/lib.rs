@@ -76,8 +76,8 @@ pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
 pub mod check {
     pub use pte_check::target::Target;
     pub use pte_check::{
-        CheckOptions, DataFile, Finding, Findings, FoundMessage, Location, LogMessage, Profile, Recognized, Rule,
-        RuleId, RuleSeverity, RuntimeError, SourcePosition, TruncatedRule, UnknownRuleId, Work, recognize,
+        CheckOptions, DataFile, Finding, Findings, FoundMessage, Location, LogMessage, Phase, Profile, Recognized,
+        Rule, RuleId, RuleSeverity, RuntimeError, SourcePosition, TruncatedRule, UnknownRuleId, Work, recognize,
     };
     pub use pte_model::format::foreign::Diagnosis;
 }

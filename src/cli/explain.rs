@@ -8,7 +8,7 @@ use clap::Args;
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, nearest};
 use pte_emit::{
     Code, Model,
-    check::{FoundMessage, LogMessage, Profile, Recognized, Rule, RuntimeError, recognize},
+    check::{FoundMessage, LogMessage, Phase, Profile, Recognized, Rule, RuntimeError, recognize},
     inspect::{CallSummary, Circumstances, ExplainOptions, ValueSummary},
     memory::Abi,
 };
@@ -239,11 +239,14 @@ fn error_title(error: &RuntimeError) -> String {
 
 fn error_text(error: &RuntimeError, rules: &[&str]) -> String {
     let mut out = error_title(error);
-    for (title, causes) in
-        [("causes", &error.causes), ("causes in a build, a backend or a device", &error.other_causes)]
-    {
+    let phase = match error.phase {
+        Some(Phase::Load) => " while the program or a method is loaded",
+        Some(Phase::Execute) => " while a method is executed",
+        None => "",
+    };
+    for (place, causes) in [("", &error.causes), (" in a build, a backend or a device", &error.other_causes)] {
         if !causes.is_empty() {
-            let _ = writeln!(out, "  {title}:\n    {}", causes.join("\n    "));
+            let _ = writeln!(out, "  causes{place}{phase}:\n    {}", causes.join("\n    "));
         }
     }
     let _ = writeln!(out, "  what to do: {}", error.remedy);
@@ -296,7 +299,7 @@ fn write_program(about: &Circumstances, abi: Abi, rows: usize, out: &mut String)
     }
     write_more("    ", about.operators.len(), rows, "operator", out);
     for method in about.methods.iter().take(rows) {
-        let _ = writeln!(out, "    method {}:", clipped(&method.name));
+        let title = out.len();
         if let Some(inputs) = &method.inputs {
             write_values("input", inputs, rows, out);
         }
@@ -321,6 +324,12 @@ fn write_program(about: &Circumstances, abi: Abi, rows: usize, out: &mut String)
             write_allocators(memory, temporary, abi, &mut text);
             text.lines().for_each(|line| _ = writeln!(out, "    {line}"));
         }
+        let end = match (out.len() > title, &method.inputs) {
+            (true, _) => ":",
+            (false, Some(_)) => ": no inputs",
+            (false, None) => "",
+        };
+        out.insert_str(title, &format!("    method {}{end}\n", clipped(&method.name)));
     }
     write_more("    ", about.methods.len(), rows, "method", out);
     if out.len() > start {

@@ -51,6 +51,31 @@ fn a_log_is_explained_in_its_order_and_once() {
     }
 }
 
+/// Lines of other programs are no errors of ExecuTorch; a crash and a truncated file have an answer.
+#[test]
+fn a_log_of_android_has_what_is_of_executorch() {
+    let log = "11-24 09:35:11.0  900  900 E AudioFlinger: openOutput failed: status 32, error 20\n\
+               11-24 09:35:11.1  901  901 W libc    : Access denied: error code 0x12\n\
+               11-24 09:35:11.2  902  902 I ExecuTorch: Loading of method forward failed with status 0x21\n\
+               11-24 09:35:11.3  903  903 E App     : model.pte: short read\n\
+               11-24 09:35:11.4  903  903 F libc    : Fatal signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x12\n\
+               11-24 09:35:11.5  904  904 F DEBUG   : signal 11 (SIGSEGV), code 1 (SEGV_MAPERR), fault addr 0x20\n";
+    let done = Folder::new(&[]).run_with_stdin(&["explain", "-"], log).exits(0).stderr_is_empty();
+    let text = String::from_utf8(done.stdout).unwrap();
+    let items: Vec<&str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with(' ')).collect();
+    assert!(
+        matches!(items[..], [memory, read, crash] if memory.starts_with("MemoryAllocationFailed 0x21")
+            && read.starts_with("short read") && crash.starts_with("signal 11 (SIGSEGV)")),
+        "{text}"
+    );
+    contains(&text, &["while the program or a method is loaded", "`check --read-data`", "how many bytes are missing"]);
+    contains(
+        &explained(&["Missing operator: [0] aten::view_copy.dtype_out"]),
+        &["No library of ExecuTorch", "Replace it in the export"],
+    );
+    contains(&explained(&["Failed to parse model file: x.pte"]), &["Validate the file: `check`"]);
+}
+
 /// Runs `explain` with an example as the model.
 fn about(model: &str, arguments: &[&str]) -> String {
     let model = crate::support::root().join("examples").join(model);
@@ -136,8 +161,19 @@ fn a_model_has_its_memory_operators_backends_inputs_and_keys() {
     );
     contains(
         &about("methods.yaml", &["No method named 'forwrad' in program"]),
-        &["    method forward:\n", "    method forward2:\n"],
+        &["    method forward\n", "    method forward2\n"],
     );
+    // A method without inputs has no empty title.
+    let folder =
+        Folder::new(&[("a.yaml", "methods: {forward: {values: {w: {tensor: float32, data: [1]}}, outputs: [w]}}")]);
+    for error in ["0x12", "0x21", "0x14", "0x10", "Check failed (a)", "Backend a is not registered"] {
+        let done = folder.run(&["explain", error, "--model", "a.yaml"]).exits(0);
+        let text = String::from_utf8(done.stdout).unwrap();
+        let indents: Vec<(usize, &str)> =
+            text.lines().map(|line| (line.len() - line.trim_start().len(), line)).collect();
+        let is_title = |pair: &[(usize, &str)]| pair[0].1.ends_with(':') && pair[1].0 <= pair[0].0;
+        assert!(!indents.windows(2).any(is_title) && !text.ends_with(":\n"), "{error}:\n{text}");
+    }
     // Rules and codes are about no part of a program.
     assert!(!about("linear.yaml", &["X-4"]).contains("  in "));
 }

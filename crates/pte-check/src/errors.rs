@@ -34,6 +34,9 @@ pub struct RuntimeError {
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub meaning: &'static str,
+    /// Phase that the causes are of; `None` for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
     /// Causes that are not properties of a valid file, each produced in the real runtime by a test.
     pub causes: Vec<&'static str>,
     /// Causes that only a build, a backend or a device can produce, which are not tested.
@@ -45,7 +48,23 @@ pub struct RuntimeError {
     pub topics: Vec<&'static str>,
 }
 
+/// Part of the work of an application with a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The program or a method is loaded.
+    Load,
+    /// Inputs are set, and a method is executed.
+    Execute,
+}
+
 impl RuntimeError {
+    /// Returns the error with the causes that it has in a phase, if they differ and there are some.
+    pub(crate) fn in_phase(&self, phase: Phase) -> Option<&'static RuntimeError> {
+        IN_PHASES.iter().find(|error| (error.code, error.phase) == (self.code, Some(phase)))
+    }
+
     /// Returns the error with a number (`0x14`, or decimal: `20`) or a name (`OperatorMissing`,
     /// `Error::OperatorMissing`), in any case. [`recognize`](crate::recognize) finds errors in a text.
     pub fn find(text: &str) -> Option<&'static RuntimeError> {
@@ -70,24 +89,42 @@ impl RuntimeError {
     }
 }
 
-static ERRORS: LazyLock<Vec<RuntimeError>> = LazyLock::new(|| {
+static ERRORS: LazyLock<Vec<RuntimeError>> = LazyLock::new(|| errors(None));
+
+/// Errors whose causes depend on the phase.
+static IN_PHASES: LazyLock<Vec<RuntimeError>> = LazyLock::new(|| {
+    let of_phase = |phase| errors(Some(phase)).into_iter().zip(ERRORS.iter());
+    let differs = |(of, all): (RuntimeError, &RuntimeError)| {
+        let [of_phase, of_all] = [&of, all].map(|error| error.causes.len() + error.other_causes.len());
+        (0 < of_phase && of_phase < of_all).then_some(of)
+    };
+    [Phase::Load, Phase::Execute].into_iter().flat_map(of_phase).filter_map(differs).collect()
+});
+
+/// Reads the table, with the causes of a phase, or all.
+fn errors(phase: Option<Phase>) -> Vec<RuntimeError> {
     let error = |lines: Vec<&'static str>| {
         let [first, meaning, rest @ ..] = &lines[..] else { return None };
         let (code, name) = first.strip_prefix("0x")?.split_once(' ')?;
         let (name, topics) = name.split_once(' ').unwrap_or((name, ""));
-        let marked = |mark| rest.iter().filter_map(|line| line.strip_prefix(mark)).collect();
+        let other = phase.map(|phase| if phase == Phase::Load { "X" } else { "L" });
+        let marked = |mark| {
+            let causes = rest.iter().filter_map(|line| line.strip_prefix(mark)?.split_once(' '));
+            causes.filter(|(of, _)| Some(*of) != other).map(|(_, cause)| cause).collect()
+        };
         Some(RuntimeError {
             code: u32::from_str_radix(code, 16).expect(code),
             name,
             meaning,
-            causes: marked("- "),
-            other_causes: marked("~ "),
+            phase,
+            causes: marked('-'),
+            other_causes: marked('~'),
             remedy: rest.last()?,
             topics: topics.split_whitespace().collect(),
         })
     };
     blocks(include_str!("errors.table")).filter_map(error).collect()
-});
+}
 
 /// Returns the blocks of lines of a table, between empty lines.
 pub(crate) fn blocks(table: &'static str) -> impl Iterator<Item = Vec<&'static str>> {

@@ -39,7 +39,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
-pub use errors::RuntimeError;
+pub use errors::{Phase, RuntimeError};
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
 pub use log::{FoundMessage, LogMessage, Recognized, recognize};
 pub use pte_operators::OperatorSet;
