@@ -320,7 +320,8 @@ fn add_target(
     Ok(())
 }
 
-/// Validates a binary file, or the files that YAML assembles to, for each release.
+/// Validates a binary file, or the files that YAML assembles to, for each release; if there is none, for that of the
+/// target.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -330,6 +331,8 @@ pub fn validate_source(
     releases: &[Option<Release>],
     target: Option<&Target>,
 ) -> Result<Vec<Validated>, Error> {
+    let of_target = [target.and_then(Target::release).cloned()];
+    let releases = if matches!(releases, [None]) { &of_target } else { releases };
     let assembly = match source.is_text().then(|| source.assembly()).transpose() {
         Ok(assembly) => assembly,
         Err(error) if error.io_kind().is_some() => return Err(error),

@@ -77,15 +77,12 @@ const FOUND: usize = 200;
 /// Formats what `--runtime all` prints about a file and a release, or `--target all` about a file and a target: a line.
 pub fn line(file: &FileFindings) -> String {
     let label = file.label();
-    let (release, prefix) = match (&file.target, &file.runtime) {
-        (Some(target), _) => (&**target, "R-"),
-        (None, release) => (release.as_deref().unwrap_or_default(), "V-"),
-    };
+    let release = file.target.as_deref().or(file.runtime.as_deref()).unwrap_or_default();
     let Counts { errors, warnings, .. } = file.counts();
     let is_error = |finding: &&Finding| finding.rule.severity <= RuleSeverity::Invalid;
     // What the release or the target itself lacks comes first.
     let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
-    let is_of_release = |finding: &&Finding| finding.rule.id.as_str().starts_with(prefix);
+    let is_of_release = |finding: &&Finding| finding.rule.id.as_str().starts_with(['R', 'V']);
     let first = findings().find(is_of_release).or_else(|| findings().next());
     match (first, errors, warnings) {
         (Some(first), _, _) => {

@@ -87,6 +87,41 @@ fn names_that_resemble_others_are_warnings() {
     folder.run(&[&check[..], &["--deny-warnings"]].concat()).exits(1);
 }
 
+/// `executorch` of a target is what `--runtime` is: operators, features, `.ptd` files.
+#[test]
+fn the_release_of_a_target_is_that_of_runtime() {
+    let folder = Folder::new(&[
+        ("clone.yaml", &RELU.replace("aten::relu.out", "dim_order_ops::_clone_dim_order.out")),
+        ("named.yaml", "named_data: {key: {hex: \"00\"}}\nmethods: {forward: {outputs: [1]}}\n"),
+        (
+            "two.yaml",
+            "methods: {forward: {values: {v: {tensor: float32, external: a, data: [1]}, w: {tensor: float32, external: b, data: [2]}}, \
+             outputs: [v, w]}}\n",
+        ),
+    ]);
+    let releases = ["0.4", "0.5", "0.7", "1.0", "1.1", "1.5.1"];
+    for (file, expected) in [
+        ("clone.yaml", ["V-1", "V-1", "V-1", "", "", ""]),
+        ("named.yaml", ["V-5", "V-5", "", "", "", ""]),
+        ("two.yaml", ["V-4", "V-4", "V-4", "V-4", "", ""]),
+    ] {
+        for (release, rule) in releases.into_iter().zip(expected) {
+            folder.write("board.yaml", format!("executorch: \"{release}\""));
+            let code = i32::from(!rule.is_empty());
+            let text = stdout(&folder, &["check", file, "--target", "board.yaml"], code);
+            assert_eq!(text, stdout(&folder, &["check", file, "--runtime", release], code).replace(" (1.5.1)", ""));
+            assert!(text.contains(&format!("[{rule}]")) == !rule.is_empty(), "{file} {release}\n{text}");
+        }
+    }
+    let text = stdout(&folder, &["check", "two.yaml", "--runtime", "0.7"], 1);
+    let several =
+        "2 .ptd files (`a`, `b`): ExecuTorch 0.7.0 has no functions for it, expected one of them, or ExecuTorch 1.1.0";
+    assert!(text.contains(several), "{text}");
+    // The option is before the target.
+    folder.write("board.yaml", "executorch: \"0.7\"");
+    stdout(&folder, &["check", "clone.yaml", "--target", "board.yaml", "--runtime", "1.5"], 0);
+}
+
 /// The total that is compared with `ram` is the one that `memory` prints, also of the heap of delegates.
 #[test]
 fn totals_are_those_of_memory() {

@@ -429,7 +429,10 @@ fn program_at(
             let compare = |release: &Option<Release>| {
                 let mut findings = empty.clone();
                 match (release, &requirements) {
-                    (Some(release), Some(requirements)) => requirements.compare(release, &mut findings, &locate),
+                    (Some(release), Some(requirements)) => {
+                        requirements.compare(release, &mut findings, &locate);
+                        releases::several(&external.files, release, &mut findings);
+                    }
                     (None, _) | (_, None) => releases::check_calls(&program, &mut findings, &locate),
                 }
                 findings

@@ -180,8 +180,8 @@ fn phase(line: &str) -> Option<Phase> {
 /// Finds errors of the runtime by number or name, rules of `check`, codes of the assembler, and messages of
 /// ExecuTorch's log, the first 256, each once, in their order. In a line with more words, a number needs a word such as
 /// `error` or `status` before it, or, in hexadecimal, the end of the line after it. In a log of several lines, this
-/// holds for those of ExecuTorch; in lines of others, which name what it does, only `Error::NotFound`, `error code 32` and
-/// `status 0x20` count. An error that a message implies is not listed. It has the causes of the phase that its line
+/// holds for those of ExecuTorch; in lines of others, which name what it does, only `Error::NotFound`, `error code 32`
+/// and `status 0x20` count. An error that a message implies is not listed. It has the causes of the phase that its line
 /// names: [`RuntimeError::phase`].
 ///
 /// ```

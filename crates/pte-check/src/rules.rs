@@ -201,7 +201,7 @@ ids! {
     D_21 D_22 D_23 I_1 I_2 I_3 I_4 I_5 I_6 I_7b I_10 I_22 I_11 I_23 I_24 I_12 I_25 I_13 I_26 B_2 G_9 B_3 B_4 B_6 B_7
     B_8 B_9 B_10 G_31 O_1 O_2 O_3 O_4 O_6 O_8 O_5 O_9 O_13 O_12 O_14 O_15 X_1 X_2 X_3 X_4 X_5 X_6 X_7 X_8 X_9
     X_10 X_11 X_12 X_13 X_14 X_15 X_16 X_17 X_18 X_20 X_21 X_22 X_23 X_24 X_25 X_26 X_27 X_28 X_29 X_30 X_19 R_1 R_2
-    R_3 R_4 R_5 R_6 R_7 R_8 R_9 R_10 R_11 R_12 V_1 V_2 V_3 V_4 V_5 V_6
+    R_3 R_4 R_5 R_6 R_7 R_8 R_9 R_11 R_12 V_1 V_2 V_3 V_4 V_5 V_6
 }
 
 /// All rules, in the order of the validator's steps.

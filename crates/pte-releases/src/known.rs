@@ -36,6 +36,10 @@ fn parsed(version: &str, texts: [&str; TABLES.len()]) -> Release {
 ///
 /// let error: UnknownRelease = Release::find("1.5.7").unwrap_err();
 /// assert_eq!(error.text, "1.5.7");
+/// for (text, near) in [("1.5.0", "1.5.1"), ("2.0", "1.5.1"), ("0.8", "0.7.0"), ("0.3", "0.4.0")] {
+///     let error = Release::find(text).unwrap_err().to_string();
+///     assert!(error.ends_with(&format!("; the nearest one is {near}")), "{error}");
+/// }
 /// assert!(Release::known().all(|release| error.to_string().contains(&release.version().to_string())));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +59,12 @@ impl fmt::Display for UnknownRelease {
             }
             _ => write!(f, "unknown release `{text}` of ExecuTorch")?,
         }
-        write!(f, ": expected one of {}", known.join(", "))
+        write!(f, ": expected one of {}", known.join(", "))?;
+        // The newest one that is not newer, of the same minor version if there is one.
+        let Ok(version) = self.text.trim_start_matches('v').parse::<Version>() else { return Ok(()) };
+        let is_near = |known: Version| known.is_minor_of(version) || known < version;
+        let near = Release::known().map(|release| release.version()).rfind(|known| is_near(*known));
+        near.or(first).map_or(Ok(()), |near| write!(f, "; the nearest one is {near}"))
     }
 }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use super::finding::{Findings, Location, Locator};
 use crate::RuleId::*;
 use payloads::PayloadParts;
-use pte_model::diagnostics::clipped;
+use pte_model::diagnostics::{clipped, first_names};
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{EXTERNAL, newest, used};
@@ -169,6 +169,24 @@ pub(super) fn weights(release: &Release, findings: &mut Findings) {
     }
 }
 
+/// Compares the `.ptd` files that are loaded with a program with a release: whether it takes several.
+pub(super) fn several(files: &[String], release: &Release, findings: &mut Findings) {
+    let key = "constants.external_in_two_files";
+    if let ([_, _, ..], Some(answer), true) = (files, release.feature(key), release.runs(EXTERNAL))
+        && !release.runs(key)
+    {
+        let found = || {
+            format!(
+                "{} .ptd files ({}): {release} {answer}",
+                files.len(),
+                first_names(files.iter().map(String::as_str))
+            )
+        };
+        let first = || expected(release.first_later(|other| other.runs(key)));
+        findings.add(V_4, || (Location::default(), found(), format!("one of them, or {}", first())));
+    }
+}
+
 /// Returns the element types of the tensors of a program, each with the first tensor that has it.
 fn types(program: &Program) -> impl Iterator<Item = (String, Element)> {
     let mut found = BTreeMap::new();
@@ -176,4 +194,21 @@ fn types(program: &Program) -> impl Iterator<Item = (String, Element)> {
         found.entry(tensor.scalar_type).or_insert(Element::Method(method, Part::Value(value)));
     }
     found.into_iter().map(|(scalar_type, element)| (scalar_type.to_string(), element))
+}
+
+#[cfg(test)]
+mod tests {
+    use pte_model::program::releases::FEATURES;
+
+    use super::*;
+
+    /// A release that G-32 names is one that V-4 accepts.
+    #[test]
+    fn a_needed_release_reads_the_feature() {
+        for feature in FEATURES.iter().filter(|feature| !feature.key.is_empty()) {
+            assert!(Release::find(feature.release).unwrap().runs(feature.key), "{} {}", feature.key, feature.release);
+        }
+        let releases = FEATURES.iter().map(|feature| feature.release.parse::<pte_releases::Version>().unwrap());
+        assert!(releases.rev().is_sorted(), "the newest one first");
+    }
 }

@@ -7,10 +7,8 @@ use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::format::ScalarType;
 use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
 use pte_payload::ethos_u;
-use pte_releases::Version;
 
 use super::linked::{LinkedKernel, LinkedOperators};
 use super::model::{Pools, Target};
@@ -268,17 +266,6 @@ impl Comparison<'_> {
                 let found = format!("a file of {}", counted(size, "byte"));
                 (found, format!("at most {most}, which {target} has: quantize the weights, or store them in a .ptd"))
             });
-        }
-        let needed = newest(self.program);
-        if let (Some(release), Some((feature, element))) = (&target.release, needed) {
-            let introduced = feature.release.parse::<Version>().ok();
-            if introduced.is_some_and(|introduced| introduced > *release) {
-                self.report(R_10, &element, || {
-                    let found = format!("{}, which ExecuTorch {} introduced", feature.name, feature.release);
-                    let expected = format!("a program for {}, the release of {target}: build a newer runtime", release);
-                    (found, expected)
-                });
-            }
         }
     }
 }

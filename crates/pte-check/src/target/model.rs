@@ -6,7 +6,7 @@ use std::fmt;
 use pte_memory::abi::Abi;
 use pte_memory::runner::Runner;
 use pte_model::diagnostics::Report;
-use pte_releases::Version;
+use pte_releases::Release;
 
 use super::linked::LinkedOperators;
 
@@ -19,6 +19,7 @@ use super::linked::LinkedOperators;
 ///
 /// let board = Target::parse("board.yaml", "operators: [aten::add.out]\nabi: arm32\nmethod_allocator: 64K\n")?;
 /// assert_eq!((board.name(), board.abi()), ("board.yaml", Abi::Arm32));
+/// assert!(board.release().is_none());
 ///
 /// let error = Target::parse("board.yaml", "method_alocator: 64K\n").unwrap_err();
 /// assert!(error.to_string().starts_with("board.yaml:1:1: error: unknown key `method_alocator`"), "{error}");
@@ -35,7 +36,7 @@ use super::linked::LinkedOperators;
 pub struct Target {
     pub(super) name: String,
     pub(super) description: String,
-    pub(super) release: Option<Version>,
+    pub(super) release: Option<Release>,
     pub(super) operators: Option<LinkedOperators>,
     pub(super) backends: Option<BTreeSet<String>>,
     pub(super) abi: Abi,
@@ -69,6 +70,11 @@ impl Target {
     /// Returns the description in the file; may be empty.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// Returns the release of its runtime, for [`CheckOptions::runtime`](crate::CheckOptions::runtime).
+    pub fn release(&self) -> Option<&Release> {
+        self.release.as_ref()
     }
 
     /// Returns warnings about its text, such as names of operators that no release has and that resemble one.

@@ -8,6 +8,7 @@ use pte_memory::runner::{RUNNERS, Runner};
 use pte_model::diagnostics::text::nearest;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;
+use pte_releases::Release;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
@@ -186,32 +187,29 @@ impl Decoder<'_> {
                 let message = "a release without quotes is read as a number, in which 1.10 is 1.1";
                 return self.error(Code::WrongKind, node.id, message, "expected quotes, such as \"1.5\"");
             }
-            _ => "",
+            _ => return self.wrong_kind(node, "a release of ExecuTorch, such as \"1.5.1\""),
         };
-        self.target.release = text.parse().ok();
-        if self.target.release.is_none() {
-            self.wrong_kind(node, "a release of ExecuTorch, such as \"1.5.1\"");
+        match Release::find(text) {
+            Ok(release) => self.target.release = Some(release),
+            Err(error) => self.error(Code::UnknownName, node.id, &error.to_string(), ""),
         }
     }
 
-    /// Warns about a name that no release has, if it resembles one that a release has.
-    fn misspelt<'n>(&mut self, at: NodeId, kind: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+    /// Warns about a name that no release has, if it resembles one that a release has: the first of `similar` that is
+    /// not of others.
+    fn misspelt(&mut self, at: NodeId, kind: &str, name: &str, similar: impl Fn() -> Vec<&'static str>) {
         if self.searched >= MAX_MESSAGES {
             return;
         }
         self.searched += 1;
         // The names of others may be like those of ExecuTorch in a namespace of their own.
-        let is_of_others = |known: &str| match (name.split_once("::"), known.split_once("::")) {
+        let is_of_others = |known: &&str| match (name.split_once("::"), known.split_once("::")) {
             (Some((own, rest)), Some((of_known, known))) if own != of_known => {
                 rest != known || nearest(own, [of_known]).is_none()
             }
-            // Names end alike.
-            _ => match (name.strip_suffix("Backend"), known.strip_suffix("Backend")) {
-                (Some(name), Some(known)) => nearest(name, [known]).is_none(),
-                _ => false,
-            },
+            _ => false,
         };
-        let Some(near) = nearest(name, known.filter(|known| !is_of_others(known))) else { return };
+        let Some(near) = similar().into_iter().find(|known| !is_of_others(known)) else { return };
         let message = format!("no release of ExecuTorch has the {kind} `{}`", clipped(name));
         self.warnings.push(Code::UnknownName.warning(at, message).help(format!("did you mean `{near}`?")));
     }
@@ -222,7 +220,14 @@ impl Decoder<'_> {
             let Some(name) = self.text(item, "the name of a backend") else { continue };
             let known = pte_xnnpack::FORMATS.backends();
             if !known.contains(&name) {
-                self.misspelt(item.id, "backend", name, known.into_iter());
+                // Names end alike, or without the end.
+                let word = |name: &str| name.strip_suffix("Backend").unwrap_or(name).to_ascii_lowercase();
+                let similar = || {
+                    let words: Vec<String> = known.iter().map(|known| word(known)).collect();
+                    let near = nearest(&word(name), words.iter().map(String::as_str));
+                    known.iter().copied().filter(|known| Some(&*word(known)) == near).collect()
+                };
+                self.misspelt(item.id, "backend", name, similar);
             }
             names.insert(name.to_owned());
         }
@@ -295,7 +300,7 @@ impl Decoder<'_> {
             match &item.value {
                 NodeValue::Text(name) => {
                     if pte_operators::find(name).is_none() {
-                        self.misspelt(item.id, "operator", name, pte_operators::names());
+                        self.misspelt(item.id, "operator", name, || pte_operators::similar_names(name));
                     }
                     linked.add(name.clone().into_owned(), LinkedKernel::default());
                 }

@@ -111,7 +111,12 @@ fn names_that_resemble_known_ones_are_warnings() {
         ("operators: [aten::clmap.out]", "did you mean `aten::clamp.out`?"),
         ("operators: aten:clamp.out", "did you mean `aten::clamp.out`?"),
         ("operators: atn::clamp.out", "did you mean `aten::clamp.out`?"),
+        ("operators: [aten::add]", "did you mean `aten::add.out`?"),
+        ("operators: [aten.relu.out]", "did you mean `aten::relu.out`?"),
+        ("operators: [executorch_prim::sub.Scalr]", "did you mean `executorch_prim::sub.Scalar`?"),
         ("backends: [XnnPackBackend]", "did you mean `XnnpackBackend`?"),
+        ("backends: [xnnpack]", "did you mean `XnnpackBackend`?"),
+        ("backends: [EthosU]", "did you mean `EthosUBackend`?"),
     ] {
         assert_eq!(warnings(yaml), [near], "{yaml}");
     }
@@ -132,9 +137,12 @@ fn a_release_needs_quotes() {
         let error = Target::parse("b", yaml).unwrap_err().to_string();
         assert!(error.contains("expected quotes, such as \"1.5\""), "{error}");
     }
-    for yaml in ["executorch: \"0.10\"", "executorch: 1.5.1"] {
-        assert!(Target::parse("b", yaml).is_ok(), "{yaml}");
+    for yaml in ["executorch: \"1.5\"", "executorch: 1.5.1"] {
+        let target = Target::parse("b", yaml).unwrap();
+        assert_eq!(target.release().unwrap().version().to_string(), "1.5.1", "{yaml}");
     }
+    let error = Target::parse("b", "executorch: 1.5.0").unwrap_err().to_string();
+    assert!(error.contains("unknown release `1.5.0`") && error.contains("the nearest one is 1.5.1"), "{error}");
 }
 
 /// Figures that are lower bounds fit only perhaps.
@@ -342,22 +350,17 @@ fn memory_is_compared_with_the_allocators() {
 }
 
 #[test]
-fn backends_and_releases_are_compared() {
+fn backends_and_the_alignment_are_compared() {
     let mut program = linear();
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
     let delegate = |id: &str| BackendDelegate::new(id, BlobId(0));
     plan.delegates = Some(vec![delegate("XnnpackBackend"), delegate("EthosUBackend")]);
-    program.named_data = Some(Vec::new());
-    let target =
-        Target::parse("b", "{backends: [XnnpackBackend], executorch: \"0.5\", alignment: 8, abi: arm32}").unwrap();
+    let target = Target::parse("b", "{backends: [XnnpackBackend], alignment: 8, abi: arm32}").unwrap();
     let found = target.check(&program, &needs(&program), None);
     let found: Vec<String> = found.list.iter().map(ToString::to_string).collect();
-    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[0].contains("methods.forward.delegates[1]: a delegate of backend `EthosUBackend`"), "{}", found[0]);
     assert!(found[1].contains("expected 16 for EthosUBackend"), "{}", found[1]);
-    assert!(found[2].contains("named data, which ExecuTorch 0.6 introduced"), "{}", found[2]);
-    let newer = Target::parse("b", "executorch: \"0.6.0\"").unwrap();
-    assert_eq!(newer.check(&program, &needs(&program), None).list.len(), 0);
 }
 
 /// Thousands of operators that are not linked are counted, and the first ones listed.

@@ -1,5 +1,5 @@
-//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields
-//! (docs/releases.md).
+//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields, and whose
+//! runtime reads them (docs/releases.md).
 
 use super::element::{Element, Part};
 use super::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};
@@ -11,7 +11,7 @@ pub struct Feature {
     pub key: &'static str,
     /// Description of the feature.
     pub name: &'static str,
-    /// First release with it.
+    /// First release whose schema has it and whose runtime was measured to read it: `pte-check` tests that.
     pub release: &'static str,
     /// Function that returns `true` if a tensor uses it.
     in_tensor: fn(&Tensor) -> bool,
@@ -29,7 +29,8 @@ pub const NAMED_BESIDE_EXTERNAL: &str = "named_data.program_beside_external";
 /// element that does.
 macro_rules! features {
     ($( $key:expr, $name:literal, $release:literal, $in_tensor:expr, $elsewhere:expr; )*) => {
-        const FEATURES: &[Feature] = &[$(
+        /// All features, the newest one first.
+        pub const FEATURES: &[Feature] = &[$(
             Feature { key: $key, name: $name, release: $release, in_tensor: $in_tensor, elsewhere: $elsewhere }
         ),*];
     };
@@ -41,16 +42,16 @@ features! {
         let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
         program.plans().iter().position(has_device).map(|method| Element::Method(method, Part::Whole))
     };
-    "named_data.program", "named data", "0.6", |_| false,
-        |program| program.named_data.as_ref().map(|_| Element::Program);
-    NAMED_BESIDE_EXTERNAL, "named data in the program beside tensors whose data are in a .ptd", "0.6", |_| false,
+    NAMED_BESIDE_EXTERNAL, "named data in the program beside tensors whose data are in a .ptd", "1.0", |_| false,
         |program| {
             let has_named = program.named_data.as_ref().is_some_and(|named| !named.is_empty());
             (has_named && program.tensors().any(|(.., tensor)| tensor.is_external())).then_some(Element::Program)
         };
-    "state.external", "a state whose initial value is in a .ptd", "0.5",
+    "state.external", "a state whose initial value is in a .ptd", "0.7",
         |tensor| tensor.is_external() && tensor.memory != Memory::None, |_| None;
-    EXTERNAL, "a tensor whose data are in a .ptd", "0.5", Tensor::is_external, |_| None;
+    EXTERNAL, "a tensor whose data are in a .ptd", "0.7", Tensor::is_external, |_| None;
+    "named_data.program", "named data", "0.6", |_| false,
+        |program| program.named_data.as_ref().map(|_| Element::Program);
     // Each element type has a word of its own, `type.uint16`.
     "", "an unsigned or float8 element type", "0.5", |tensor| is_recent(tensor.scalar_type), |_| None;
     "state.initial", "an initial state of a tensor", "0.4", has_state, |_| None;
