@@ -84,7 +84,9 @@ fn inspect(
             match arguments.format.is_json() {
                 true => *out += &json::text(&inspection),
                 false => {
-                    Screen { out, limit: arguments.limit.rows(), paint }.file(&name, &inspection);
+                    let is_text = source.is_text();
+                    let title = if is_text { &source.label() } else { &name };
+                    Screen { out, limit: arguments.limit.rows(), paint }.file(title, is_text, &inspection);
                 }
             }
             if let Some(first) = inspection.errors.first() {
@@ -122,13 +124,16 @@ impl Screen<'_> {
         }
     }
 
-    fn file(&mut self, name: &str, inspection: &Inspection) {
+    /// Prints a file, or one that YAML assembles to.
+    fn file(&mut self, name: &str, is_assembled: bool, inspection: &Inspection) {
         let facts = &inspection.facts;
+        let verb = if is_assembled { "assembles to a " } else { "" };
         let _ = writeln!(
             self.out,
-            "{}: {}, {}",
+            "{}: {verb}{}, {}",
             self.paint.text(HEADING, &escaped(name)),
             match facts.format {
+                "ptd" if is_assembled => "file of weights (.ptd)",
                 "ptd" => "weights (.ptd)",
                 "bpte" => "program with tests (.bpte)",
                 _ => "program (.pte)",

@@ -66,7 +66,7 @@ mod weights;
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pte_emit::release::EXECUTORCH;
 
@@ -252,7 +252,16 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     let arguments = arranged(arguments, &command);
     let matches = match command.try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) if error.use_stderr() => {
+        Err(mut error) if error.use_stderr() => {
+            // clap lists the subcommands only if there is no word in the place of one.
+            if error.kind() == ErrorKind::InvalidSubcommand
+                && let Some(command) =
+                    arguments[1].to_str().and_then(|name| Cli::command().find_subcommand(name).cloned())
+            {
+                let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+                let tip = format!("the subcommands are {}", names.join(", ")).into();
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            }
             let _ = error.print();
             return Exit::Usage as u8;
         }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use pte_emit::memory::{Abi, MemoryOptions, Processor};
 
@@ -95,8 +96,8 @@ impl LimitArguments {
 #[derive(Debug, Args)]
 pub struct RuntimeArguments {
     /// Build of the runtime, for its allocators
-    #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
-    abi: AbiName,
+    #[arg(long, value_name = "ABI", default_value = "64", value_parser = abi())]
+    abi: Abi,
     /// Processor that executes delegates, which decides how they pack weights; by default x86-avx512, and arm32 with
     /// --abi arm32
     #[arg(long, value_enum, value_name = "PROCESSOR")]
@@ -110,6 +111,20 @@ enum AbiName {
     Bits64,
     /// 32-bit Arm
     Arm32,
+    /// A name of others
+    #[value(hide = true, name = "arm64", aliases = ["aarch64", "x86", "x86-64", "x86_64", "amd64", "arm", "armv7"])]
+    Other,
+}
+
+/// Returns the parser of the value of `--abi`.
+fn abi() -> impl TypedValueParser<Value = Abi> {
+    EnumValueParser::<AbiName>::new().try_map(|name| match name {
+        AbiName::Bits64 => Ok(Abi::Bits64),
+        AbiName::Arm32 => Ok(Abi::Arm32),
+        AbiName::Other => {
+            Err("expected `64` for 64-bit x86 and Arm, with `--processor arm64` for delegates, or `arm32`")
+        }
+    })
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -127,17 +142,13 @@ enum ProcessorName {
 impl RuntimeArguments {
     /// Returns the options of the memory that the runtime needs.
     pub fn options(&self) -> MemoryOptions {
-        let abi = match self.abi {
-            AbiName::Bits64 => Abi::Bits64,
-            AbiName::Arm32 => Abi::Arm32,
-        };
         let processor = self.processor.map(|name| match name {
             ProcessorName::X86Avx512 => Processor::X86Avx512,
             ProcessorName::X86Avx2 => Processor::X86Avx2,
             ProcessorName::Arm64 => Processor::Arm64,
             ProcessorName::Arm32 => Processor::Arm32,
         });
-        MemoryOptions::default().abi(abi).processor(processor)
+        MemoryOptions::default().abi(self.abi).processor(processor)
     }
 }
 

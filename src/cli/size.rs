@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use pte_emit::command::bytes::bytes;
 use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::inspect::{FileSize, SizeDimension, SizeNode, SizeOptions};
+use pte_emit::{Code, Report};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -25,6 +27,9 @@ pub struct SizeArguments {
     /// far fewer
     #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension())]
     dimensions: Vec<SizeDimension>,
+    /// Exit with status 1 if a file is larger, a .ptd too: a number of bytes, such as 4M or 1.5MiB
+    #[arg(long, alias = "max", value_name = "BYTES", value_parser = bytes)]
+    max_bytes: Option<u64>,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -74,11 +79,16 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     let mut out = String::new();
     let mut is_first = true;
     let mut worst = Exit::Ok;
+    let mut too_large = Vec::new();
     for input in &arguments.inputs {
         let measured = sources.open(input).and_then(|models| {
             for model in models {
                 let source = model.is_text().then(|| model.name());
                 for (name, mut size) in model.size(&options)? {
+                    if let Some(max) = arguments.max_bytes.filter(|max| size.bytes > *max) {
+                        let message = format!("found {}, expected at most {max}", counted(size.bytes, "byte"));
+                        too_large.push(Report::new(&name, "", vec![Code::UnmetRequest.whole(message)]));
+                    }
                     let is_grouped = is_grouped && group(&mut size.children, limit);
                     size.limit(limit);
                     match format {
@@ -96,7 +106,9 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
         }
     }
     sources.warn_unused(messages);
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
+    stdout::write("", |to| to.write_all(out.as_bytes()))?;
+    too_large.iter().for_each(|report| messages.report(report));
+    Ok(if too_large.is_empty() { worst } else { worst.max(Exit::Input) })
 }
 
 /// Makes patterns of names, with the tensors of each, the rows of a tree, if the tensors are more than the rows that

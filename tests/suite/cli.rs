@@ -1559,6 +1559,47 @@ fn sizes_have_each_level_once_and_no_row_of_nothing() {
 }
 
 #[test]
+fn a_size_has_a_limit_for_each_file() {
+    let external = "methods: {forward: {values: {w: {tensor: float32, sizes: [1024], external: w, data: {fill: 1}}}, outputs: [w]}}";
+    let folder = Folder::new(&[("model.yaml", external), ("more.yaml", &external.replace("1024", "2048"))]);
+    folder.run(&["size", "model.yaml", "--max-bytes", "8K"]).exits(0).stderr_is_empty();
+    let done = folder.run(&["size", "model.yaml", "--max", "2K"]).exits(1);
+    let done = done.stderr_contains("error: w.ptd: found 4").stderr_contains(" bytes, expected at most 2048");
+    assert!(!done.stderr.contains("model.pte") && String::from_utf8(done.stdout).unwrap().contains("model.pte: "));
+    folder.run(&["size", "model.yaml", "--max", "2KB"]).exits(2).stderr_contains("unknown unit `KB`");
+    // A budget has the data beside the program, too.
+    for (limit, code) in [("external_data=+4K", 0), ("external_data=+4095", 1)] {
+        folder.run(&["diff", "model.yaml", "more.yaml", "--budget", limit]).exits(code);
+    }
+}
+
+/// YAML has no file of its own name with another extension.
+#[test]
+fn the_title_of_yaml_is_its_name() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    let text = String::from_utf8(folder.run(&["inspect", "model.yaml"]).exits(0).stdout).unwrap();
+    assert!(text.starts_with("model.yaml: assembles to a program (.pte), "), "{text}");
+    folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
+    let text = String::from_utf8(folder.run(&["inspect", "model.pte"]).exits(0).stdout).unwrap();
+    assert!(text.starts_with("model.pte: program (.pte), "), "{text}");
+}
+
+#[test]
+fn names_of_processors_and_files_in_other_places_have_help() {
+    let folder = Folder::new(&[("model.yaml", MODEL)]);
+    for abi in ["arm64", "aarch64", "x86-64"] {
+        let done = folder.run(&["memory", "model.yaml", "--abi", abi]).exits(2);
+        let done = done.stderr_contains("expected `64` for 64-bit x86 and Arm, with `--processor arm64`");
+        assert!(!done.stderr.contains("similar"), "{}", done.stderr);
+    }
+    folder.run(&["memory", "model.yaml", "--abi", "riscv"]).exits(2).stderr_contains("[possible values: 64, arm32]");
+    for (command, known) in [("weights", "list, set"), ("metadata", "get, set, remove"), ("payload", "list, show, ")] {
+        folder.run(&[command]).exits(2).stderr_contains("\nCommands:\n");
+        folder.run(&[command, "model.yaml"]).exits(2).stderr_contains(&format!("tip: the subcommands are {known}"));
+    }
+}
+
+#[test]
 fn inspect_prints_the_files_that_are_readable() {
     let folder = Folder::new(&[("model.yaml", MODEL), ("cut.pte", "")]);
     let done = folder.run(&["inspect", "model.yaml", "cut.pte", "model.yaml"]).exits(1).stderr_contains("cut.pte");

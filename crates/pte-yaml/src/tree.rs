@@ -284,7 +284,8 @@ impl<'a> TreeBuilder<'a> {
     /// Reads all events, and returns the tree.
     fn run(&mut self) -> Result<SourceNode<'a>, SyntaxError> {
         while let Some(event) = self.parser.next_event() {
-            let (event, span) = event.map_err(|error| scan_error(self.text, &error))?;
+            let (event, span) = event
+                .map_err(|error| not_closed(self.text, &error).unwrap_or_else(|| scan_error(self.text, &error)))?;
             self.event(event, &span)?;
         }
         Ok(self.root.take().unwrap_or_else(|| {
@@ -544,6 +545,19 @@ fn scan_error(text: &str, error: &ScanError) -> SyntaxError {
         kind => kind.to_string(),
     };
     SyntaxError { code: Code::Syntax, span: at..at + length, message }
+}
+
+/// Returns the error of a bracket that is open at the start of the line with the error, if this line is indented at
+/// most like that of the bracket: then it is no part of the list or map in it.
+fn not_closed(text: &str, error: &ScanError) -> Option<SyntaxError> {
+    let line_of = |at: usize| text.get(..at)?.rfind('\n').map_or(Some(0), |newline| Some(newline + 1));
+    let indentation = |line: usize| text[line..].len() - text[line..].trim_start_matches(' ').len();
+    let line = line_of(error.marker().byte_offset()?)?;
+    let mut parser = TreeBuilder::new(&text[..line], false).parser;
+    let first = std::iter::from_fn(|| parser.next_event()).find_map(Result::err)?;
+    let open = line_of(first.marker().byte_offset()?)?;
+    let is_open = matches!(first.kind(), ErrorKind::UnclosedFlowCollection { .. });
+    (is_open && indentation(line) <= indentation(open)).then(|| scan_error(text, &first))
 }
 
 /// Returns a message about a line whose indentation is that of no block that is open; `None` if it is.

@@ -15,6 +15,8 @@ use super::super::amounts::{pairs, unknown_key};
 enum BudgetKey {
     /// Bytes of the file.
     Size,
+    /// Bytes of the data in `.ptd` files.
+    ExternalData,
     /// Kernel calls outside of delegates.
     KernelCalls,
     /// Operators that the first file does not call.
@@ -26,13 +28,14 @@ enum BudgetKey {
 impl BudgetKey {
     /// All keys.
     fn all() -> impl Iterator<Item = BudgetKey> {
-        let others = [BudgetKey::Size, BudgetKey::KernelCalls, BudgetKey::Operators];
+        let others = [BudgetKey::Size, BudgetKey::ExternalData, BudgetKey::KernelCalls, BudgetKey::Operators];
         others.into_iter().chain(MemoryFigure::ALL.iter().copied().map(BudgetKey::Memory))
     }
 
     fn name(self) -> &'static str {
         match self {
             BudgetKey::Size => "size",
+            BudgetKey::ExternalData => "external_data",
             BudgetKey::KernelCalls => "kernel_calls",
             BudgetKey::Operators => "operators",
             BudgetKey::Memory(figure) => figure.name(),
@@ -43,6 +46,7 @@ impl BudgetKey {
     fn noun(self) -> &'static str {
         match self {
             BudgetKey::Size => "bytes of the file",
+            BudgetKey::ExternalData => "bytes of data in .ptd files",
             BudgetKey::KernelCalls => "kernel calls outside of delegates",
             BudgetKey::Operators => "operators that the first file does not call",
             BudgetKey::Memory(figure) => figure.noun(),
@@ -51,7 +55,7 @@ impl BudgetKey {
 
     /// True for bytes, false for counts.
     fn is_bytes(self) -> bool {
-        matches!(self, BudgetKey::Size | BudgetKey::Memory(_))
+        matches!(self, BudgetKey::Size | BudgetKey::ExternalData | BudgetKey::Memory(_))
     }
 
     /// Returns true for a figure that is computed from the memory of both programs.
@@ -64,6 +68,7 @@ impl BudgetKey {
     fn amounts(self, found: &Differences, memory: Option<&[ProgramMemory; 2]>) -> [MemoryAmount; 2] {
         let amounts = match self {
             BudgetKey::Size => [found.left.size, found.right.size],
+            BudgetKey::ExternalData => [found.left.external_data, found.right.external_data],
             BudgetKey::KernelCalls => [found.left.kernel_calls, found.right.kernel_calls],
             BudgetKey::Operators => {
                 let is_new = |name: &&String| found.left.operator_names.binary_search(name).is_err();
@@ -255,7 +260,7 @@ mod tests {
         let cases = [
             ("size", "`size`: expected KEY=LIMIT"),
             ("size=1,", "a comma too many"),
-            ("speed=1", "expected one of size, kernel_calls, operators, planned, method_allocator"),
+            ("speed=1", "expected one of size, external_data, kernel_calls, operators, planned, method_allocator"),
             ("size=1,size=2", "duplicate key `size`"),
             ("size=", "`size=`: expected a number, such as +0, +1.5K"),
             ("size=+%", "`size=+%`: expected a number"),
