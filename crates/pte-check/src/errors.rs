@@ -82,10 +82,19 @@ impl RuntimeError {
         &ERRORS
     }
 
-    /// Returns the rules of `check` whose violation can cause the error.
+    /// Returns the rules of `check` whose violation can cause the error, in its phase as far as they name one.
     pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
         let quoted = format!("`{}`", self.name);
-        RULES.iter().filter(move |rule| rule.runtime.contains(&quoted))
+        let is_of_phase = |rule: &Rule| {
+            let loads = rule.runtime.contains("load");
+            let executes = ["runs", "executed", "input is set"].iter().any(|words| rule.runtime.contains(words));
+            match self.phase {
+                None => true,
+                Some(Phase::Load) => loads || !executes,
+                Some(Phase::Execute) => executes || !loads,
+            }
+        };
+        RULES.iter().filter(move |rule| rule.runtime.contains(&quoted) && is_of_phase(rule))
     }
 }
 

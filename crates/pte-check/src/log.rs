@@ -412,6 +412,14 @@ mod tests {
             ["loading method forward failed with 0x12", "Execution of method forward failed with status 0x12", "0x12"]
                 .map(causes);
         assert_eq!((load.0, execute.0, any.0), (Some(Phase::Load), Some(Phase::Execute), None));
+        let rules = |text: &str| match &recognize(text)[..] {
+            [Recognized::Error(error)] => error.rules().map(|rule| rule.id).collect::<Vec<RuleId>>(),
+            found => panic!("{text}: {found:?}"),
+        };
+        let [load_rules, execute_rules] = ["load: error 0x12", "execution: error 0x12"].map(rules);
+        let has =
+            |rules: &[RuleId]| [RuleId::H_1, RuleId::T_21, RuleId::O_13, RuleId::V_2].map(|id| rules.contains(&id));
+        assert_eq!((has(&load_rules), has(&execute_rules)), ([true, true, false, false], [false, false, true, true]));
         assert!(load.1 + execute.1 == any.1 && load.1 > 3 && execute.1 > 3, "{load:?} {execute:?} {any:?}");
         // A module loads what it executes; an operator is missing in one phase only.
         assert_eq!(causes("Module.execute failed with 0x12"), any);
