@@ -72,7 +72,7 @@ pte_model::options! {
         pub internal_data: bool,
         /// Store the data of these keys in the program. The other data of [`AssembleOptions::with`] stay external.
         pub internal: Vec<Pattern>,
-        /// `.ptd` files with data that the program refers to.
+        /// `.ptd` files with data that the program refers to; those of [`crate::Model::with_data_files`] if it is empty.
         pub with: Vec<PathBuf>,
         /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is
         /// [`DEFAULT_MAX_SIZE`].
@@ -369,6 +369,35 @@ impl Resolved {
         self.origins.name(method, value)
     }
 
+    /// Sets the names of values, by method and index: keys of data without a name of their own, and words of messages.
+    ///
+    /// ```
+    /// let linear = pte_emit::Model::open("examples/linear.yaml")?.resolve()?;
+    /// let resolved = pte_emit::Resolved::from(linear.program).with_value_names([vec![Some("w".to_owned())]]);
+    /// assert_eq!(resolved.value_name(0, 0), Some("w"));
+    ///
+    /// let resolved = resolved.with_data_files(vec!["weights.ptd".into()]);
+    /// assert_eq!(resolved.data_files().len(), 1);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_value_names(mut self, names: impl IntoIterator<Item = Vec<Option<String>>>) -> Resolved {
+        self.origins = Origins::of_names(names);
+        self
+    }
+
+    /// Returns the `.ptd` files that the program is loaded with; see [`crate::Model::with_data_files`].
+    pub fn data_files(&self) -> &[PathBuf] {
+        &self.source.data_files
+    }
+
+    /// Sets the `.ptd` files that the program is loaded with.
+    #[must_use]
+    pub fn with_data_files(mut self, files: Vec<PathBuf>) -> Resolved {
+        Arc::make_mut(&mut self.source).data_files = files;
+        self
+    }
+
     /// Returns the name that the source gives to a delegate of a method.
     pub(crate) fn delegate_name(&self, method: usize, delegate: usize) -> Option<&str> {
         Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
@@ -585,20 +614,21 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
 fn move_inside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result<()> {
     let has_own_data = resolved.program.blobs.iter().any(|blob| !blob.is_empty());
     let has_alignment = has_own_data || resolved.origins.has_positions() || options.layout.segment_alignment.is_some();
-    let Resolved { program, messages, layout, .. } = resolved;
+    let Resolved { program, messages, layout, source, .. } = resolved;
     let inside = InternalRequest { patterns: options.internal.clone(), all: options.internal_data };
     if inside.is_empty() && options.with.is_empty() {
         return Ok(());
     }
-    let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
-    restore_alignments(program, &options.with, &done)?;
+    let with = if options.with.is_empty() { &source.data_files } else { &options.with };
+    let done = pte_transform::internalize::internalize(program, with, &inside)?;
+    restore_alignments(program, with, &done)?;
     // A program without data does not show the alignment that it would have with them.
-    if let (false, false, Some(file)) = (has_alignment, inside.is_empty(), options.with.first()) {
+    if let (false, false, Some(file)) = (has_alignment, inside.is_empty(), with.first()) {
         let found = detected::layout::common_alignment(&Origin::File(file.as_path().into()))?;
         layout.segment_alignment = found.unwrap_or(layout.segment_alignment);
     }
     messages.extend(done.dropped.into_iter().map(|(file, key)| {
-        let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));
+        let (file, key) = (with[file].display(), diagnostics::clipped(&key));
         let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
         NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
     }));

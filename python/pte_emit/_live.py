@@ -12,7 +12,11 @@ T = TypeVar("T")
 
 
 class Elements(MutableSequence[T]):
-    """Inputs, outputs, values, instructions or delegates of a method. A ``str`` finds the first with this name."""
+    """Inputs, outputs, values, instructions or delegates of a method. A ``str`` finds the first with this name.
+
+    An assigned value or instruction is copied. Objects of the one that it replaces still have what that was, so that ``a[i], a[j] = a[j], a[i]`` swaps;
+    they can be read and assigned, but not changed.
+    """
 
     __slots__ = ("_method", "_parts")
 

@@ -13,7 +13,7 @@ use crate::options::Ints;
 
 /// Builds a method: inputs, constants, calls, outputs. `Program.build` makes a program of methods.
 #[pyclass(frozen, module = "pte_emit")]
-pub struct MethodBuilder(Mutex<Option<Builder>>);
+pub struct MethodBuilder(Mutex<Builder>);
 
 /// A value of the method that a `MethodBuilder` builds.
 #[pyclass(frozen, eq, module = "pte_emit")]
@@ -55,16 +55,13 @@ pub fn scalar_type(name: &str) -> PyResult<ScalarType> {
 }
 
 impl MethodBuilder {
-    /// Takes the builder: it can be used once.
-    ///
-    /// # Errors
-    /// It is used already.
-    pub fn take(&self) -> PyResult<Builder> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(used)
+    /// Returns a copy of the builder of the library.
+    pub fn content(&self) -> Builder {
+        self.with(|builder| builder.clone())
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Builder) -> T) -> PyResult<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(change).ok_or_else(used)
+    fn with<T>(&self, change: impl FnOnce(&mut Builder) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Adds a tensor with elements: an array, which has its element type and sizes.
@@ -78,18 +75,14 @@ impl MethodBuilder {
         let described = arrays.call_method1("described", (array,))?;
         let (dtype, sizes, bytes): (String, Vec<i32>, Bound<'_, PyAny>) = described.extract()?;
         let (scalar_type, bytes) = (scalar_type(&dtype)?, Bytes::of(&bytes)?);
-        self.with(|builder| {
+        Ok(self.with(|builder| {
             let value = add(builder, scalar_type, &sizes, bytes.as_ref());
             if let Some(name) = name {
                 builder.name(value, name);
             }
             BuilderValue(value)
-        })
+        }))
     }
-}
-
-fn used() -> PyErr {
-    PyValueError::new_err("the builder is used: Program.build has made a method of it")
 }
 
 /// Returns a number or an array of numpy as a number or a list of Python, other objects as they are.
@@ -239,20 +232,20 @@ fn ids(values: &[PyRef<'_, BuilderValue>]) -> Vec<Id> {
 impl MethodBuilder {
     #[new]
     fn new(name: String) -> MethodBuilder {
-        MethodBuilder(Mutex::new(Some(Builder::new(name))))
+        MethodBuilder(Mutex::new(Builder::new(name)))
     }
 
     /// Adds a tensor that the caller provides. With `dynamic`, its sizes are upper bounds.
     #[pyo3(signature = (dtype, sizes, *, dynamic=false))]
     fn input(&self, dtype: &str, sizes: Ints, dynamic: bool) -> PyResult<BuilderValue> {
         let dtype = scalar_type(dtype)?;
-        self.with(|builder| {
+        Ok(self.with(|builder| {
             let value = builder.input(dtype, &sizes.0);
             if dynamic {
                 builder.dynamic(value);
             }
             BuilderValue(value)
-        })
+        }))
     }
 
     /// Adds a constant with the elements of an array. `name` is its key in a `.ptd`.
@@ -270,11 +263,11 @@ impl MethodBuilder {
     /// Adds a tensor for a result, which `call_into` or a delegate writes.
     fn tensor(&self, dtype: &str, sizes: Ints) -> PyResult<BuilderValue> {
         let dtype = scalar_type(dtype)?;
-        self.with(|builder| BuilderValue(builder.tensor(dtype, &sizes.0)))
+        Ok(self.with(|builder| BuilderValue(builder.tensor(dtype, &sizes.0))))
     }
 
     /// Adds a value for a result, which `call_into` writes; its element type and sizes are inferred.
-    fn inferred(&self) -> PyResult<BuilderValue> {
+    fn inferred(&self) -> BuilderValue {
         self.with(|builder| BuilderValue(builder.inferred()))
     }
 
@@ -310,9 +303,9 @@ impl MethodBuilder {
         check_results(operator, 1, ": call_into takes them")?;
         let arguments = arguments(operator, args, Some(&keywords))?;
         match (dtype, sizes) {
-            (None, None) => self.with(|builder| BuilderValue(builder.call_inferred(operator, &arguments))),
+            (None, None) => Ok(self.with(|builder| BuilderValue(builder.call_inferred(operator, &arguments)))),
             (Some(dtype), Some(sizes)) => {
-                self.with(|builder| BuilderValue(builder.call(operator, &arguments, dtype, &sizes.0)))
+                Ok(self.with(|builder| BuilderValue(builder.call(operator, &arguments, dtype, &sizes.0))))
             }
             (Some(_), None) | (None, Some(_)) => Err(PyTypeError::new_err("state both dtype= and sizes=, or none")),
         }
@@ -329,7 +322,8 @@ impl MethodBuilder {
     ) -> PyResult<()> {
         check_results(operator, results.len(), "")?;
         let (arguments, results) = (arguments(operator, args, keywords)?, ids(&results));
-        self.with(|builder| builder.call_into(operator, &arguments, &results))
+        self.with(|builder| builder.call_into(operator, &arguments, &results));
+        Ok(())
     }
 
     /// Adds a call of a delegate with this payload. The last of `args` are its results.
@@ -340,11 +334,12 @@ impl MethodBuilder {
         args: Vec<PyRef<'_, BuilderValue>>,
     ) -> PyResult<()> {
         let (payload, args) = (Bytes::of(payload)?.as_ref().to_vec(), ids(&args));
-        self.with(|builder| builder.call_delegate(backend, payload, &args))
+        self.with(|builder| builder.call_delegate(backend, payload, &args));
+        Ok(())
     }
 
     /// Adds an output.
-    fn output(&self, value: PyRef<'_, BuilderValue>) -> PyResult<()> {
-        self.with(|builder| builder.output(value.0))
+    fn output(&self, value: PyRef<'_, BuilderValue>) {
+        self.with(|builder| builder.output(value.0));
     }
 }

@@ -36,7 +36,7 @@ fn changed<'py>(
 ) -> PyResult<Changed<'py>> {
     let (state, report) = attempt(py, move |_| {
         let (resolved, report) = change()?;
-        Ok((Program::state(resolved), report))
+        Ok((Program::state(resolved)?, report))
     })?;
     Ok((Program::new(state), typed(py, class, &report)?))
 }
@@ -178,7 +178,7 @@ pub fn extract<'py>(py: Python<'py>, model: Source, methods: OneOrMore<String>) 
 #[pyfunction]
 pub fn rename(py: Python<'_>, model: Source, renames: BTreeMap<String, String>) -> PyResult<Program> {
     let renames: Vec<MethodRename> = renames.into_iter().map(|(from, to)| MethodRename::new(from, to)).collect();
-    Program::create(py, move || Ok(Program::state(model.0.resolve()?.rename_methods(&renames)?.0)))
+    Program::create(py, move || Program::state(model.0.resolve()?.rename_methods(&renames)?.0))
 }
 
 /// Returns a program without what the runtime does not need; and the number of removed parts by kind.
@@ -195,7 +195,7 @@ pub fn strip(
     let kinds: Vec<StripKind> = kinds.transpose()?.unwrap_or_else(|| StripKind::ALL.to_vec());
     let (state, done) = attempt(py, move |_| {
         let (resolved, done) = model.0.resolve()?.strip(&kinds)?;
-        Ok((Program::state(resolved), done))
+        Ok((Program::state(resolved)?, done))
     })?;
     Ok((Program::new(state), done.iter().map(|stripped| (stripped.kind.word(), stripped.count)).collect()))
 }
@@ -230,14 +230,14 @@ pub fn set_metadata(
         for (key, text, options) in entries {
             resolved = resolved.set_metadata(&key, &text, &options)?.0;
         }
-        Ok(Program::state(resolved))
+        Program::state(resolved)
     })
 }
 
 /// Returns a program without the metadata of these keys or patterns, such as `get_*`.
 #[pyfunction]
 pub fn remove_metadata(py: Python<'_>, model: Source, keys: OneOrMore<String>) -> PyResult<Program> {
-    Program::create(py, move || Ok(Program::state(model.0.resolve()?.remove_metadata(&keys.0)?.0)))
+    Program::create(py, move || Program::state(model.0.resolve()?.remove_metadata(&keys.0)?.0))
 }
 
 /// Returns the options of `weights`: `map` has the names of constants and those in the source.
@@ -324,7 +324,7 @@ pub fn replace_payload(
             }
         };
         resolved.replace_payload(delegate, content)?;
-        Ok(Program::state(resolved))
+        Program::state(resolved)
     })
 }
 

@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::buffer::Bytes;
 use crate::builder::plain;
-use crate::program::{Items, Owner, State, gone};
+use crate::program::{Items, Owner, Part, Since, State, gone};
 use crate::run::attempt;
 
 /// A value of a method: a tensor, a number, a truth value, a string, or a list.
@@ -25,6 +25,8 @@ pub struct Value {
     /// Index in the method.
     #[pyo3(get)]
     pub index: usize,
+    /// When it was made.
+    pub since: Since,
 }
 
 /// The tensor of a value.
@@ -36,6 +38,15 @@ pub struct Tensor {
     /// Index of its value.
     #[pyo3(get)]
     index: usize,
+    since: Since,
+}
+
+/// Returns a value, or that which was replaced at its place after an object of it was made.
+fn value_of(state: &State, method: usize, index: usize, since: Since) -> PyResult<&EValue> {
+    match state.before((method, None, index), since) {
+        Some(Part::Value(replaced)) => Ok(replaced),
+        _ => state.plan(method)?.values().get(index).ok_or_else(|| gone("value")),
+    }
 }
 
 impl Value {
@@ -43,7 +54,7 @@ impl Value {
     pub fn read<T>(&self, read: impl FnOnce(&EValue, &ExecutionPlan) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
         let plan = state.plan(self.method)?;
-        plan.values().get(self.index).map(|value| read(value, plan)).ok_or_else(|| gone("value"))
+        Ok(read(value_of(&state, self.method, self.index, self.since)?, plan))
     }
 
     fn ids(list: &Option<Vec<ValueId>>) -> Vec<i32> {
@@ -73,7 +84,8 @@ impl Value {
     #[getter]
     fn tensor(&self, py: Python<'_>) -> PyResult<Option<Tensor>> {
         let is_tensor = self.read(|value, _| value.as_tensor().is_some())?;
-        Ok(is_tensor.then(|| Tensor { program: self.program.clone_ref(py), method: self.method, index: self.index }))
+        let (program, method) = (self.program.clone_ref(py), self.method);
+        Ok(is_tensor.then_some(Tensor { program, method, index: self.index, since: self.since }))
     }
 
     /// The number, truth value, string or tuple of a list; None for null and tensors. Items of lists of ints and of
@@ -113,6 +125,7 @@ impl Value {
             _ => return Err(wrong()),
         };
         let mut state = self.program.get().lock();
+        state.check_kept((self.method, None, self.index), self.since)?;
         let values = state.plan_mut(self.method)?.values.iter_mut().flatten();
         *values.into_iter().nth(self.index).ok_or_else(|| gone("value"))? = value;
         Ok(())
@@ -146,7 +159,7 @@ fn shape(tensor: &TensorContent) -> String {
 impl Tensor {
     fn read<T>(&self, read: impl FnOnce(&TensorContent, &State) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
-        let value = state.plan(self.method)?.values().get(self.index).and_then(EValue::as_tensor);
+        let value = value_of(&state, self.method, self.index, self.since)?.as_tensor();
         value.map(|tensor| read(tensor, &state)).ok_or_else(|| gone("tensor"))
     }
 }
@@ -258,6 +271,7 @@ impl Tensor {
             return Err(PyValueError::new_err(format!("value {}: the data have {} bytes", self.index, blob.len())));
         }
         let mut state = self.program.get().lock();
+        state.check_kept((self.method, None, self.index), self.since)?;
         let id = state.content.add_blob(blob);
         let tensor = state.plan_mut(self.method)?.tensor_mut(self.index).ok_or_else(|| gone("tensor"))?;
         tensor.data = TensorData::Blob(id);

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use crate::buffer::Bytes;
 use crate::error::raised;
 use crate::method::Method;
-use crate::program::{Items, Owner, gone};
+use crate::program::{Items, Owner, Part, Place, Since, gone};
 
 /// An instruction of a method.
 #[pyclass(frozen, eq, hash, module = "pte_emit")]
@@ -21,6 +21,8 @@ pub struct Instruction {
     pub method: usize,
     /// Indices of the chain, and in it.
     pub at: (usize, usize),
+    /// When it was made.
+    pub since: Since,
 }
 
 /// A delegate of a method: a part that a backend executes.
@@ -44,13 +46,21 @@ impl Instruction {
     fn read<T>(&self, read: impl FnOnce(&Content, &ExecutionPlan) -> PyResult<T>) -> PyResult<T> {
         let state = self.program.get().lock();
         let plan = state.plan(self.method)?;
+        if let Some(Part::Call(replaced)) = state.before(self.place(), self.since) {
+            return read(replaced, plan);
+        }
         let chain = plan.chains.as_ref().and_then(|chains| chains.get(self.at.0));
         let instruction = chain.and_then(|chain| chain.instructions.as_ref()?.get(self.at.1));
         read(instruction.ok_or_else(|| gone("instruction"))?, plan)
     }
 
+    fn place(&self) -> Place {
+        (self.method, Some(self.at.0), self.at.1)
+    }
+
     fn change(&self, change: impl FnOnce(&mut Content)) -> PyResult<()> {
         let mut state = self.program.get().lock();
+        state.check_kept(self.place(), self.since)?;
         let chain = state.plan_mut(self.method)?.chains.as_mut().and_then(|chains| chains.get_mut(self.at.0));
         let instruction = chain.and_then(|chain| chain.instructions.as_mut()?.get_mut(self.at.1));
         instruction.map(change).ok_or_else(|| gone("instruction"))

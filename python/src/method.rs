@@ -19,7 +19,7 @@ use crate::builder::{plain, scalar_type};
 use crate::elements::Value;
 use crate::instructions::{Delegate, Instruction};
 use crate::options::{Ints, choice};
-use crate::program::{Owner, Program, State, gone};
+use crate::program::{Owner, Part, Program, Since, State, gone};
 
 /// A method of a program: a sequence of its instructions.
 #[pyclass(frozen, eq, hash, module = "pte_emit")]
@@ -134,8 +134,8 @@ impl Method {
         self.program.get().lock().plan(self.index).map(read)
     }
 
-    fn value(&self, py: Python<'_>, index: usize) -> Value {
-        Value { program: self.program.clone_ref(py), method: self.index, index }
+    fn value(&self, py: Python<'_>, index: usize, since: Since) -> Value {
+        Value { program: self.program.clone_ref(py), method: self.index, index, since }
     }
 
     /// Returns the index of a value of the method: of a value, or an index.
@@ -205,11 +205,11 @@ impl Method {
     }
 
     /// Returns the part of a list that an object describes.
-    fn new_part(&self, parts: Parts, item: &Bound<'_, PyAny>) -> PyResult<NewPart> {
+    fn new_part(&self, parts: Parts, item: &Bound<'_, PyAny>) -> PyResult<Part> {
         Ok(match parts {
-            Parts::Inputs | Parts::Outputs => NewPart::Id(self.value_id(item)?),
-            Parts::Values => NewPart::Value(self.new_value(item)?),
-            Parts::Instructions => NewPart::Call(match item.cast::<Instruction>() {
+            Parts::Inputs | Parts::Outputs => Part::Id(self.value_id(item)?),
+            Parts::Values => Part::Value(self.new_value(item)?),
+            Parts::Instructions => Part::Call(match item.cast::<Instruction>() {
                 Ok(call) if self.is_of(&call.get().program, call.get().method) => call.get().content()?,
                 Ok(_) => return Err(PyValueError::new_err("the instruction is one of another method: use add_call")),
                 Err(_) => {
@@ -245,13 +245,6 @@ impl Method {
         }
         Ok(at)
     }
-}
-
-/// A part that is added to a list.
-enum NewPart {
-    Id(ValueId),
-    Value(EValue),
-    Call(Call),
 }
 
 /// Returns a list of parts of a method as a sequence that changes it.
@@ -357,7 +350,7 @@ impl Method {
 
     /// The part of a list at an index.
     fn _part(&self, py: Python<'_>, parts: Parts, index: usize) -> PyResult<Py<PyAny>> {
-        let (program, method) = (self.program.clone_ref(py), self.index);
+        let (program, method, since) = (self.program.clone_ref(py), self.index, self.program.get().lock().now());
         let ((count, at), id) = self.read(|plan| {
             let id = matches!(parts, Parts::Inputs | Parts::Outputs).then(|| parts.ids(plan).get(index).copied());
             ((parts.count(plan), position(plan, index)), id.flatten())
@@ -371,10 +364,10 @@ impl Method {
                 let index = id.and_then(|id| usize::try_from(id.0).ok()).ok_or_else(|| {
                     PyValueError::new_err(format!("the file is malformed: {index} is a value of a negative index"))
                 })?;
-                self.value(py, index).into_pyobject(py)?.into_any().unbind()
+                self.value(py, index, since).into_pyobject(py)?.into_any().unbind()
             }
-            Parts::Values => self.value(py, index).into_pyobject(py)?.into_any().unbind(),
-            Parts::Instructions => Instruction { program, method, at }.into_pyobject(py)?.into_any().unbind(),
+            Parts::Values => self.value(py, index, since).into_pyobject(py)?.into_any().unbind(),
+            Parts::Instructions => Instruction { program, method, at, since }.into_pyobject(py)?.into_any().unbind(),
             Parts::Delegates => Delegate { program, method, index }.into_pyobject(py)?.into_any().unbind(),
         })
     }
@@ -400,10 +393,10 @@ impl Method {
         let new = self.new_part(parts, item)?;
         let mut state = self.locked(parts, index, 1)?;
         match new {
-            NewPart::Id(id) => {
+            Part::Id(id) => {
                 change_interface(&mut state, self.index, |plan| parts.ids_mut(plan).insert(index, id))?;
             }
-            NewPart::Value(value) => {
+            Part::Value(value) => {
                 let plan = state.plan_mut(self.index)?;
                 renumber_values(plan, |value| value.saturating_add((value >= index as i64).into()));
                 plan.values.get_or_insert_default().insert(index, value);
@@ -411,7 +404,7 @@ impl Method {
                     names.insert(index, None);
                 }
             }
-            NewPart::Call(call) => drop(self.insert_call(&mut state, index, call)?),
+            Part::Call(call) => drop(self.insert_call(&mut state, index, call)?),
         }
         Ok(())
     }
@@ -421,10 +414,18 @@ impl Method {
         let new = self.new_part(parts, item)?;
         let mut state = self.locked(parts, index, 0)?;
         match new {
-            NewPart::Id(id) => change_interface(&mut state, self.index, |plan| parts.ids_mut(plan)[index] = id)?,
-            NewPart::Value(value) => state.plan_mut(self.index)?.values.get_or_insert_default()[index] = value,
-            NewPart::Call(call) => {
-                *state.plan_mut(self.index)?.instructions_mut().nth(index).ok_or_else(|| gone("instruction"))? = call;
+            Part::Id(id) => change_interface(&mut state, self.index, |plan| parts.ids_mut(plan)[index] = id)?,
+            Part::Value(value) => {
+                let old = &mut state.plan_mut(self.index)?.values.get_or_insert_default()[index];
+                let old = Part::Value(std::mem::replace(old, value));
+                state.replaced((self.index, None, index), old);
+            }
+            Part::Call(call) => {
+                let plan = state.plan_mut(self.index)?;
+                let (chain, at) = position(plan, index);
+                let old = plan.instructions_mut().nth(index).ok_or_else(|| gone("instruction"))?;
+                let old = Part::Call(std::mem::replace(old, call));
+                state.replaced((self.index, Some(chain), at), old);
             }
         }
         Ok(())
@@ -488,7 +489,7 @@ impl Method {
             names.resize(index, None);
             names.push(name);
         }
-        Ok(self.value(py, index))
+        Ok(self.value(py, index, state.now()))
     }
 
     /// Adds a kernel call before the instruction at an index, by default at the end. `args` are values of the method or
@@ -507,7 +508,7 @@ impl Method {
         let op_index = state.operator(self.index, operator)?;
         let call = Call::KernelCall { op_index, args: Some(args.into_iter().collect()) };
         let at = self.insert_call(&mut state, index, call)?;
-        Ok(Instruction { program: self.program.clone_ref(py), method: self.index, at })
+        Ok(Instruction { program: self.program.clone_ref(py), method: self.index, at, since: state.now() })
     }
 
     /// The names of the constants, and the indices of their values.

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pte_emit::program::test_cases::MethodTests;
-use pte_emit::program::{ExecutionPlan, Operator, OperatorId, Program as Content, Tensor, TensorData};
+use pte_emit::program::{
+    EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program as Content, Tensor, TensorData, ValueId,
+};
 use pte_emit::{AssembleOptions, Blob, MethodBuilder as Builder, Resolved, plan::LayoutConfig};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -59,30 +61,62 @@ pub struct State {
     /// The program.
     pub content: Content,
     names: Names,
-    /// Data of `.ptd` files that were given, by key.
+    /// `.ptd` files that the program is loaded with.
+    data_files: Vec<PathBuf>,
+    /// Their data by key.
     given: Arc<HashMap<String, Blob>>,
     tests: Vec<MethodTests>,
     name: Option<String>,
     layout: LayoutConfig,
+    /// Values and instructions that were replaced, in this order.
+    replaced: Vec<(Place, Part)>,
 }
+
+/// A part of a list of a method.
+#[derive(Clone)]
+pub enum Part {
+    /// An input or output.
+    Id(ValueId),
+    /// A value.
+    Value(EValue),
+    /// An instruction.
+    Call(Instruction),
+}
+
+/// Method, chain of an instruction, and index.
+pub type Place = (usize, Option<usize>, usize);
+
+/// Number of replacements in a program before an object was made, which refers to what was at its place then. It does
+/// not distinguish objects.
+#[derive(Clone, Copy)]
+pub struct Since(usize);
+
+impl PartialEq for Since {
+    fn eq(&self, _: &Since) -> bool {
+        true
+    }
+}
+
+impl Hash for Since {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+type ValueNames = Vec<Vec<Option<String>>>;
 
 /// Names of values by method and index; may be shorter.
 #[derive(Clone)]
 enum Names {
-    Known(Vec<Vec<Option<String>>>),
+    Stated(ValueNames),
     /// Those that the file is printed with, which are found when a name is needed.
-    Printed(pte_emit::Model),
+    Printed(pte_emit::Model, Option<ValueNames>),
 }
 
 impl State {
     /// Finds the names.
-    fn load_names(&mut self) -> &mut Vec<Vec<Option<String>>> {
-        if let Names::Printed(model) = &self.names {
-            self.names = Names::Known(model.value_names().unwrap_or_default());
-        }
+    fn load_names(&mut self) -> &mut ValueNames {
         match &mut self.names {
-            Names::Known(names) => names,
-            Names::Printed(_) => unreachable!("they are known now"),
+            Names::Stated(names) => names,
+            Names::Printed(model, names) => names.get_or_insert_with(|| model.value_names().unwrap_or_default()),
         }
     }
 
@@ -94,11 +128,39 @@ impl State {
     /// Returns the fully qualified name of a tensor, or the name in YAML, if the names are loaded.
     pub fn name(&self, method: usize, value: usize) -> Option<&str> {
         let tensor = self.content.plans().get(method)?.values().get(value)?.as_tensor();
-        let stated = || match &self.names {
-            Names::Known(names) => names.get(method)?.get(value)?.as_deref(),
-            Names::Printed(_) => None,
+        let known = || match &self.names {
+            Names::Stated(names) | Names::Printed(_, Some(names)) => names.get(method)?.get(value)?.as_deref(),
+            Names::Printed(_, None) => None,
         };
-        tensor.and_then(Tensor::name).or_else(stated)
+        tensor.and_then(Tensor::name).or_else(known)
+    }
+
+    /// Returns the time for an object that is made now.
+    pub fn now(&self) -> Since {
+        Since(self.replaced.len())
+    }
+
+    /// Records a part that another one replaces now.
+    pub fn replaced(&mut self, place: Place, part: Part) {
+        self.replaced.push((place, part));
+    }
+
+    /// Returns the part that was replaced at a place after a time.
+    pub fn before(&self, place: Place, since: Since) -> Option<&Part> {
+        self.replaced.iter().skip(since.0).find(|(other, _)| *other == place).map(|(_, part)| part)
+    }
+
+    /// Fails if the part of an object was replaced: it is read, but not changed.
+    ///
+    /// # Errors
+    /// `ValueError`.
+    pub fn check_kept(&self, place: Place, since: Since) -> PyResult<()> {
+        match self.before(place, since) {
+            Some(_) => {
+                Err(PyValueError::new_err("the object was replaced by another one: read it from its list again"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the data of a tensor: in the program, or in a `.ptd` that was given.
@@ -146,7 +208,10 @@ impl State {
     }
 
     fn assembly(self, options: &AssembleOptions) -> Result<pte_emit::Assembly, pte_emit::Error> {
-        let mut resolved = Resolved::from(self.content);
+        let mut resolved = Resolved::from(self.content).with_data_files(self.data_files);
+        if let Names::Stated(names) = self.names {
+            resolved = resolved.with_value_names(names);
+        }
         (resolved.tests, resolved.name, resolved.layout) = (self.tests, self.name, self.layout);
         resolved.to_files(options)
     }
@@ -193,13 +258,23 @@ impl Program {
     }
 
     /// The state of a resolved source.
-    pub fn state(resolved: Resolved) -> State {
+    ///
+    /// # Errors
+    /// A `.ptd` file of it cannot be read.
+    pub fn state(resolved: Resolved) -> Result<State, pte_emit::Error> {
         let names = |(method, plan): (usize, &ExecutionPlan)| {
             (0..plan.values().len()).map(|value| resolved.value_name(method, value).map(str::to_owned)).collect()
         };
-        let names = Names::Known(resolved.program.plans().iter().enumerate().map(names).collect());
-        let Resolved { program: content, tests, name, layout, .. } = resolved;
-        State { content, names, given: Arc::default(), tests, name, layout }
+        let names = Names::Stated(resolved.program.plans().iter().enumerate().map(names).collect());
+        let (data_files, mut given) = (resolved.data_files().to_vec(), HashMap::new());
+        for path in &data_files {
+            let entries = pte_emit::Model::open(path)?.resolve()?.program;
+            for entry in &entries.external_data {
+                given.entry(entry.key.clone()).or_insert_with(|| entries.blob(entry.data).clone());
+            }
+        }
+        let (given, Resolved { program: content, tests, name, layout, .. }) = (Arc::new(given), resolved);
+        Ok(State { content, names, data_files, given, tests, name, layout, replaced: Vec::new() })
     }
 
     /// Reads a source for a change that plans memory again.
@@ -220,18 +295,10 @@ impl Program {
     /// Those of [`Program::resolve`].
     pub fn of_model(model: &pte_emit::Model) -> Result<State, pte_emit::Error> {
         if model.is_text() {
-            return Ok(Program::state(Program::resolve(model)?));
+            return Program::state(Program::resolve(model)?);
         }
-        let mut state = Program::state(model.resolve()?);
-        state.names = Names::Printed(model.clone());
-        let mut given = HashMap::new();
-        for path in model.data_files() {
-            let entries = pte_emit::Model::open(path)?.resolve()?.program;
-            for entry in &entries.external_data {
-                given.entry(entry.key.clone()).or_insert_with(|| entries.blob(entry.data).clone());
-            }
-        }
-        state.given = Arc::new(given);
+        let mut state = Program::state(model.resolve()?)?;
+        state.names = Names::Printed(model.clone(), None);
         Ok(state)
     }
 
@@ -259,7 +326,8 @@ impl Program {
 
 #[pymethods]
 impl Program {
-    /// Builds a program of methods. A builder can be used once.
+    /// Builds a program of methods. Builders stay as they are: after an error, or for another program, they are used
+    /// again.
     #[staticmethod]
     #[pyo3(signature = (*methods))]
     fn build(py: Python<'_>, methods: &Bound<'_, PyTuple>) -> PyResult<Program> {
@@ -271,8 +339,8 @@ impl Program {
                 })
             })
             .collect::<PyResult<_>>()?;
-        let methods: Vec<Builder> = builders.iter().map(|builder| builder.take()).collect::<PyResult<_>>()?;
-        Program::create(py, move || Ok(Program::state(Resolved::from_methods(methods)?)))
+        let methods: Vec<Builder> = builders.iter().map(|builder| builder.content()).collect();
+        Program::create(py, move || Program::state(Resolved::from_methods(methods)?))
     }
 
     /// The methods.
@@ -357,8 +425,9 @@ impl Program {
     pub fn model(&self, py: Python<'_>) -> PyResult<Model> {
         let state = self.lock().clone();
         let name = state.name.clone().unwrap_or_else(|| "<program>".to_owned());
+        let data_files = state.data_files.clone();
         let bytes = attempt(py, move |_| program_bytes(state, &AssembleOptions::default()))?;
-        Ok(Model(pte_emit::Model::from_binary(name, bytes)))
+        Ok(Model(pte_emit::Model::from_binary(name, bytes).with_data_files(data_files)))
     }
 
     fn __repr__(&self) -> String {

@@ -92,8 +92,9 @@ pub fn generate(
     if operators.as_ref().is_some_and(|part| !generator.retain(|name| name.contains(&**part))) {
         return Err(PyValueError::new_err(format!("operators={operators:?}: no generated operator contains it")));
     }
-    let programs = run(py, move |_| (0..count).map(|number| generator.program(number)).collect::<Vec<_>>())?;
-    Ok(programs.into_iter().map(|program| Program::new(Program::state(Resolved::from(program)))).collect())
+    let state = move |number| Program::state(Resolved::from(generator.program(number)));
+    let states = attempt(py, move |_| (0..count).map(state).collect::<Result<Vec<_>, _>>())?;
+    Ok(states.into_iter().map(Program::new).collect())
 }
 
 /// Writes files with one defect each, for fuzzers and tests of loaders: `pte/`, `ptd/` and `bpte/` in a folder, and

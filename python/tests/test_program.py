@@ -179,10 +179,19 @@ def test_lists_delegates_and_data_types_of_a_builder() -> None:
     method.delegates[0].payload = b"another"
     assert program.model().payload("forward/part0") == b"another"
     assert method.inputs[0].tensor is not None and method.inputs[0].tensor.is_dynamic
-    with pytest.raises(ValueError, match="used"):
-        forward.output(x)
-    with pytest.raises(ValueError, match="used"):
+
+
+def test_a_builder_is_used_again_after_an_error_and_for_another_program() -> None:
+    forward, other = pte_emit.MethodBuilder("forward"), pte_emit.MethodBuilder("forward")
+    x, y = forward.input("float32", [2]), forward.inferred()
+    forward.output(y)
+    with pytest.raises(pte_emit.Error, match="duplicate method name"):
+        pte_emit.Program.build(forward, other)
+    with pytest.raises(pte_emit.Error, match="forward"):
         pte_emit.Program.build(forward)
+    forward.call_into("aten::relu.out", [x], [y])
+    built = pte_emit.Program.build(forward)
+    assert pte_emit.Program.build(forward).to_bytes() == built.to_bytes() and len(built[0]) == 1
 
 
 def test_an_element_type_is_an_argument() -> None:

@@ -94,6 +94,35 @@ def test_external_tensors_have_data_with_their_file(tmp_path: Path) -> None:
     assert set(pte_emit.open(inside).program()[0].constants) == {"weight", "bias"}
 
 
+def test_files_of_open_are_kept_by_its_program_and_what_edits_return(tmp_path: Path) -> None:
+    path, data = external(tmp_path)
+    expected = pte_emit.load_ptd(data)["weight"]
+    file = pte_emit.open(path, with_files=data)
+    for model in (file, pte_emit.open(file.to_yaml().encode(), with_files=data)):
+        edited = [pte_emit.optimize(model)[0], pte_emit.merge([model])[0], pte_emit.rename(model, {"forward": "f"})]
+        for program in (model.program(), *edited, model.program().model().program()):
+            assert numpy.array_equal(program[0].constants["weight"].data, expected)
+            [written] = program.write(tmp_path / "inside.pte", internal_data=True)
+            assert numpy.array_equal(pte_emit.open(written).program()[0].constants["weight"].data, expected)
+        inside = pte_emit.open(model.assemble(internal_data=True).program or b"")
+        assert set(inside.program()[0].constants) == {"weight", "bias"}
+
+
+def test_data_outside_have_the_names_of_the_source(tmp_path: Path) -> None:
+    values = "x: {tensor: float32, sizes: [2]}, scale: {tensor: float32, sizes: [2], data: [3, 4]}"
+    call = "{kernel: aten::mul.out, args: [x, scale], out: y}"
+    model = pte_emit.open(f"methods: {{f: {{values: {{{values}}}, inputs: [x], outputs: [y], instructions: [{call}]}}}}".encode())
+    for number, program in enumerate((model.program(), pte_emit.optimize(model)[0])):
+        program[0].values.insert(0, 7)
+        _, data = program.write(tmp_path / f"{number}.pte", external_data=True)
+        assert list(pte_emit.load_ptd(data)) == ["scale"]
+        assert program.assemble(external_data="s.ptd=scale").data
+    # Whether its names were looked at or not.
+    file = pte_emit.open(model.assemble().program or b"").program()
+    unread = file.assemble(external_data=True).data[""]
+    assert file[0].values[0].name and file.assemble(external_data=True).data[""] == unread
+
+
 def test_values_of_a_file_have_the_names_that_are_printed(linear: Path) -> None:
     model = pte_emit.open(linear)
     file = pte_emit.open(model.assemble().program or b"")
@@ -163,6 +192,31 @@ def test_values_of_all_kinds_are_added_and_renumbered(linear: Path) -> None:
     del method.values[-1]
     del method.values[:7]
     assert program.to_bytes() == pte_emit.open(linear).program().to_bytes()
+
+
+def test_parts_are_swapped_and_objects_of_replaced_ones_keep_what_they_were(linear: Path) -> None:
+    method = pte_emit.open(linear).program()["forward"]
+    calls, values = method.instructions, method.values
+    names = [call.operator for call in calls]
+    calls[0], calls[1], calls[2] = calls[1], calls[2], calls[0]
+    assert [call.operator for call in calls] == [*names[1:], names[0]]
+    calls[2], calls[0] = calls[0], calls[2]
+    sizes = values[0].tensor.sizes, values[1].tensor.sizes  # type: ignore[union-attr]
+    values[0], values[1] = values[1], values[0]
+    assert (values[1].tensor.sizes, values[0].tensor.sizes) == sizes  # type: ignore[union-attr]
+    old, tensor = calls[1], values[0].tensor
+    calls[1], values[0] = calls[0], 7
+    assert (old.operator, old.args) != (calls[1].operator, calls[1].args) and tensor is not None and tensor.sizes == sizes[1]
+    for change in (lambda: setattr(old, "args", []), lambda: setattr(old, "operator", "aten::abs.out"), lambda: setattr(tensor, "data", tensor.data)):
+        with pytest.raises(ValueError, match="was replaced"):
+            change()
+    calls[1] = old
+    assert calls[1].operator == old.operator
+    # What another object changes is assigned, too.
+    first, again = calls[0], calls[0]
+    again.operator = "aten::abs.out"
+    calls.append(first)
+    assert calls[-1].operator == "aten::abs.out"
 
 
 def test_jumps_follow_their_instructions() -> None:

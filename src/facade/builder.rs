@@ -74,7 +74,7 @@ use pte_yaml::tree::NodeId;
 /// assert_eq!(Resolved::from_methods([forward])?.program.blobs.len(), 2);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MethodBuilder {
     /// Distinguishes its values from those of other builders.
     id: u64,
@@ -88,7 +88,7 @@ pub struct MethodBuilder {
 }
 
 /// A tensor of a builder.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct TensorRecord {
     /// Description in messages: `input 0`.
     label: String,
@@ -102,7 +102,7 @@ struct TensorRecord {
 }
 
 /// A call of a builder.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum CallRecord {
     Kernel { operator: String, arguments: Vec<Argument>, results: Vec<Value> },
     Delegate { backend: String, payload: Vec<u8>, arguments: Vec<Value> },

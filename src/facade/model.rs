@@ -194,8 +194,9 @@ impl Model {
     }
 
     /// Sets the `.ptd` files that the program is loaded with, in addition to those that YAML assembles to; they replace
-    /// those of an earlier call. Questions about the program, comparisons and tests use them. What moves their data
-    /// into a program is [`AssembleOptions::with`]. Of several files with a key, the first one counts.
+    /// those of an earlier call. Questions about the program, comparisons and tests use them, and
+    /// [`AssembleOptions::internal_data`] moves their data into the program. Of several files with a key, the first one
+    /// counts.
     ///
     /// ```
     /// use pte_emit::{AssembleOptions, Model};

@@ -131,7 +131,7 @@ impl Resolved {
         }
         let mut resolved = Resolved::from(program);
         (resolved.layout, resolved.tests, resolved.runtime, resolved.former) = (layout, tests, runtime, former);
-        Ok((resolved, report))
+        Ok((resolved.with_data_files(data_files), report))
     }
 
     /// Keeps the methods whose names match a pattern, in which `*` stands for any characters, with the data that they

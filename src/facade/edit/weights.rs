@@ -126,9 +126,7 @@ impl Model {
         let unreadable = |error: io::Error| self.source().unreadable(&error);
         let resolved = self.resolve()?;
         let mut options = AssembleOptions { max_size: self.options().max_size, ..AssembleOptions::default() };
-        if resolved.program.execution_plan.is_some() {
-            (options.with, options.internal_data) = (self.source().data_files.clone(), true);
-        }
+        options.internal_data = resolved.program.execution_plan.is_some();
         let assembly = resolved.to_files(&options)?;
         let list = self.list_weights(&assembly, &IndexMap::new()).map_err(unreadable)?;
         let program = &assembly.program;

@@ -86,6 +86,15 @@ impl Origins {
         *self = Origins { methods: std::mem::take(&mut self.methods), names_only: true, ..Origins::default() };
     }
 
+    /// Origins of values that have names only, by method and index.
+    pub fn of_names(names: impl IntoIterator<Item = Vec<Option<String>>>) -> Origins {
+        let method = |names: Vec<Option<String>>| {
+            let values = names.into_iter().map(|name| (NodeId::default(), name)).collect();
+            MethodOrigins { values, ..MethodOrigins::default() }
+        };
+        Origins { methods: names.into_iter().map(method).collect(), names_only: true, ..Origins::default() }
+    }
+
     /// Returns `true` if methods have positions in a source.
     pub fn has_positions(&self) -> bool {
         !self.names_only && !self.methods.is_empty()
