@@ -107,6 +107,14 @@ class RunOutputs(NamedTuple):
     times: list[float]
     taps: list[TappedValue]
 
+    def __str__(self) -> str:
+        lines = [f"{self.method}: {len(self.times)} execution{'s'[len(self.times) == 1 :]}, the fastest in {min(self.times, default=0) * 1000:.3g} ms"]
+        for name, value in self.outputs.items():
+            shape = f"{value.dtype} {list(value.shape)}: " if hasattr(value, "dtype") else ""
+            text = " ".join(str(value).split())
+            lines.append(f"  {name}: {shape}{text[:80]}{'...' if len(text) > 80 else ''}")
+        return "\n".join(lines)
+
 
 def run(
     source: Model | Program | _Path,

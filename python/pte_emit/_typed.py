@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, get_args, overload
 
@@ -62,8 +62,7 @@ class Result:
         return {**plain, **others}
 
     def __str__(self) -> str:
-        text = _TEXTS.get(type(self).__name__)
-        return repr(self) if text is None else text(self)
+        return _TEXTS.get(type(self).__name__, _text)(self)
 
     def _repr_html_(self) -> str:
         return _PICTURES.get(type(self).__name__, _details)(self)
@@ -113,6 +112,38 @@ def _short(value: Any) -> str:
     if isinstance(value, str) and len(value) > _CHARACTERS:
         return repr(value[:_CHARACTERS]) + "..."
     return repr(value)
+
+
+# In a text: attributes that come first, items of a list, characters of a line.
+_FIRST = ("file", "name", "method", "path", "rule", "operator", "bytes")
+_LINES, _WIDE = 12, 240
+
+
+def _results(value: Any) -> list[Result]:
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, Result)]
+
+
+def _line(result: Result, without: Sequence[str] = ()) -> str:
+    """A result in a line: its attributes that say something."""
+
+    def word(name: str, value: Any) -> str:
+        if isinstance(value, Result):
+            return f"{name} ({_line(value)})"
+        return f"{name} {value if name in _FIRST and not isinstance(value, list) else _short(value)}"
+
+    names = sorted(result.__slots__, key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    found = ((name, getattr(result, name)) for name in names if name not in without)
+    return ", ".join(word(name, value) for name, value in found if not (value is None or value is False or value in ("", [], {})))
+
+
+def _text(result: Result) -> str:
+    """A result in a few lines: one for itself, and one for each of the results in it."""
+    inner = {name: items for name in result.__slots__ if (items := _results(getattr(result, name)))}
+    lines = [f"{type(result).__name__}: {_line(result, tuple(inner))}".rstrip(": ")]
+    for name, items in inner.items():
+        lines += [f"  {name}: {_line(item)}" for item in items[:_LINES]]
+        lines += [f"  {name}: {len(items) - _LINES} more"] if len(items) > _LINES else []
+    return "\n".join(line if len(line) <= _WIDE else line[:_WIDE] + "..." for line in lines)
 
 
 def _plain(value: Any) -> Any:

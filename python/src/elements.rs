@@ -131,22 +131,12 @@ impl Value {
         Ok(())
     }
 
-    fn __repr__(&self) -> PyResult<String> {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let name = self.name()?.map_or_else(String::new, |name| format!(" {name}"));
-        let text = self.read(|value, _| match value {
-            EValue::Tensor(tensor) => shape(tensor),
-            EValue::Int(number) => number.to_string(),
-            EValue::Double(number) => format!("{number:?}"),
-            EValue::Bool(flag) => flag.to_string(),
-            EValue::Null
-            | EValue::Unknown(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => value.kind().to_owned(),
-        })?;
+        let text = match self.read(|value, _| value.as_tensor().map(shape))? {
+            Some(shape) => shape,
+            None => format!("{} {}", self.kind()?, self.value(py)?.repr()?),
+        };
         Ok(format!("<pte_emit.Value {}{name}: {text}>", self.index))
     }
 }

@@ -44,6 +44,33 @@ def test_results_are_sequences_and_have_texts() -> None:
     assert "weight" in pte_emit.open(EXAMPLES / "linear.yaml").weights()
 
 
+def test_results_print_what_is_in_them(linear: Path) -> None:
+    model = pte_emit.open(linear)
+    edits = (pte_emit.optimize(model)[1], pte_emit.merge([model])[1], pte_emit.extract(model, "forward")[1])
+    for result, words in (
+        (model.inspect(), "file .*linear.pte.*constants: bytes 60.*methods: name forward.*instructions 3"),
+        (model.size(dimensions=["segment"]), r"bytes \d+.*children: name FlatBuffer, bytes \d+"),
+        (model.memory(), r"total: bytes \d+"),
+        (model.memory().methods[0], "name forward.*pools: bytes 80"),
+        (model.weights(), "weights: name weight, bytes 48.*weights: name bias"),
+        (model.kernels(), "operators: name aten::addmm.out"),
+        (model.diff(EXAMPLES / "add.yaml"), r"differences: path methods.forward.inputs.0..*value 'float32 \[1, 4\]'.*\d+ more"),
+        (model.firmware("zephyr")[0], "platform 'zephyr'.*pools: name .*bytes"),
+        (pte_emit.ops("relu")[0], "name aten::"),
+        (pte_emit.explain("0x12")[0], "InvalidArgument.*causes"),
+        (pte_emit.verify(model, model.manifest()), "entries 2"),
+        *zip(edits, ("methods: name forward.*planner", "original 'forward'", r"methods \['forward'\]")),
+    ):
+        text = str(result)
+        assert re.search(words, text, re.DOTALL) and not text.startswith(repr(result)), text
+        assert len(text.splitlines()) < 40 and max(map(len, text.splitlines())) < 260
+    outputs = pte_emit.RunOutputs("forward", {"y": numpy.ones((2, 100), numpy.float32), "n": 7}, [0.001])
+    assert str(outputs).splitlines()[0] == "forward: 1 execution, the fastest in 1 ms"
+    assert re.search(r"y: float32 \[2, 100\]: \[\[1. 1. .*\.\.\.\n  n: 7$", str(outputs))
+    values = [repr(value) for value in model.program()[0].values]
+    assert "<pte_emit.Value 6: IntList (4, 5)>" in values and "<pte_emit.Value 4: Int 1>" in values
+
+
 def test_models_programs_and_results_are_copied_and_pickled(linear: Path, tmp_path: Path) -> None:
     model = pte_emit.open(linear)
     [path] = model.assemble().write(tmp_path / "linear.pte")
@@ -207,9 +234,9 @@ def test_parts_are_swapped_and_objects_of_replaced_ones_keep_what_they_were(line
     old, tensor = calls[1], values[0].tensor
     calls[1], values[0] = calls[0], 7
     assert (old.operator, old.args) != (calls[1].operator, calls[1].args) and tensor is not None and tensor.sizes == sizes[1]
-    for change in (lambda: setattr(old, "args", []), lambda: setattr(old, "operator", "aten::abs.out"), lambda: setattr(tensor, "data", tensor.data)):
+    for item, name, value in ((old, "args", []), (old, "operator", "aten::abs.out"), (tensor, "data", tensor.data)):
         with pytest.raises(ValueError, match="was replaced"):
-            change()
+            setattr(item, name, value)
     calls[1] = old
     assert calls[1].operator == old.operator
     # What another object changes is assigned, too.
