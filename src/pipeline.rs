@@ -72,7 +72,7 @@ pte_model::options! {
         pub internal_data: bool,
         /// Store the data of these keys in the program. The other data of [`AssembleOptions::with`] stay external.
         pub internal: Vec<Pattern>,
-        /// `.ptd` files with data that the program refers to; those of [`crate::Model::with_data_files`] if it is empty.
+        /// `.ptd` files with data that the program refers to; if there are none, those of the model are used.
         pub with: Vec<PathBuf>,
         /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is
         /// [`DEFAULT_MAX_SIZE`].

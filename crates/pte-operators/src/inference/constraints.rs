@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Call;
+use super::promotion::{Category, category, result_type};
 use super::shape::element_count;
 use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::{Base, Signature};
@@ -93,6 +94,21 @@ pub enum Constraint {
     Divisor {
         /// Position of the argument.
         argument: usize,
+    },
+    /// A factor of the second operand, the arguments 0 and 1: a number that is an element of the type to which they are
+    /// promoted.
+    Factor {
+        /// Position of the argument.
+        argument: usize,
+    },
+    /// A number of at most the category of another argument, or of a certain one.
+    Number {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the other argument.
+        other: usize,
+        /// Category that is always accepted.
+        least: Category,
     },
     /// An Int, or Ints of a list, in a range.
     Int {
@@ -598,6 +614,8 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::SameType { .. }
         | Constraint::OneType { .. } => violated_types(constraint, call),
         Constraint::Divisor { .. }
+        | Constraint::Factor { .. }
+        | Constraint::Number { .. }
         | Constraint::Int { .. }
         | Constraint::DivisorOfType { .. }
         | Constraint::Quotient { .. }
@@ -660,12 +678,43 @@ fn violated_types(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
     }
 }
 
+/// Checks the category of a number.
+fn violated_category(call: &Call<'_>, argument: usize, taken: &[Category], with: &str) -> Option<Violation> {
+    let name = |category: &Category| match category {
+        Category::Bool => "a Bool",
+        Category::Integer => "an Int",
+        Category::Floating | Category::Complex => "a Double",
+    };
+    let found = Category::from(call.optional_scalar(argument).ok()??);
+    let expected = || taken.iter().map(name).collect::<Vec<_>>().join(" or ");
+    (!taken.contains(&found)).then(|| (argument, name(&found).to_owned(), format!("{}, with {with}", expected())))
+}
+
 /// Checks numbers, truth values and strings. `None` for other constraints.
 fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
     match constraint {
         Constraint::Divisor { argument } => ints_of(call, argument)
             .any(|int| int == 0)
             .then(|| (argument, "divisor 0".to_owned(), "a non-zero divisor".to_owned())),
+        Constraint::Factor { argument } => {
+            let with = result_type(call, &[0, 1]).ok()?;
+            let taken: &[Category] = match category(with)? {
+                Category::Bool => &[Category::Integer, Category::Bool],
+                Category::Integer => &[Category::Integer],
+                Category::Floating => &[Category::Integer, Category::Floating],
+                Category::Complex => return None,
+            };
+            violated_category(call, argument, taken, &format!("operands that are promoted to {with}"))
+        }
+        Constraint::Number { argument, other, least } => {
+            let with = types_of(call, other).next()?;
+            let most = category(with)?.max(least);
+            let taken: Vec<Category> = [Category::Bool, Category::Integer, Category::Floating, Category::Complex]
+                .into_iter()
+                .filter(|taken| *taken <= most)
+                .collect();
+            violated_category(call, argument, &taken, &format!("`{}` of {with}", call.name(other)))
+        }
         Constraint::Int { argument, min, max } => {
             let found = ints_of(call, argument).find(|int| !(min..=max).contains(int))?;
             let expected = match (min, max) {
@@ -973,6 +1022,7 @@ mod tests {
                     Constraint::OneOrder => [0, 0],
                     Constraint::Types { argument, .. }
                     | Constraint::Divisor { argument }
+                    | Constraint::Factor { argument }
                     | Constraint::Int { argument, .. }
                     | Constraint::Bool { argument, .. }
                     | Constraint::Text { argument, .. }
@@ -985,6 +1035,7 @@ mod tests {
                     | Constraint::Rank { argument, .. } => [argument, argument],
                     Constraint::TypesWith { argument, other, .. }
                     | Constraint::SameType { argument, other, .. }
+                    | Constraint::Number { argument, other, .. }
                     | Constraint::DivisorOfType { argument, other }
                     | Constraint::Quotient { argument, other }
                     | Constraint::SameSizes { argument, other }

@@ -8,13 +8,27 @@ use super::{Call, InferenceError, TensorMeta};
 use pte_model::format::ScalarType;
 use pte_model::format::scalar_type::Encoding;
 
-/// Category of an element type; a greater one wins.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Category {
+/// Category of an element type, or of a number; a greater one wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    /// Truth values.
     Bool,
+    /// Integers.
     Integer,
+    /// Floating point numbers.
     Floating,
+    /// Complex numbers.
     Complex,
+}
+
+impl From<ScalarCategory> for Category {
+    fn from(number: ScalarCategory) -> Category {
+        match number {
+            ScalarCategory::Bool => Category::Bool,
+            ScalarCategory::Integer => Category::Integer,
+            ScalarCategory::Floating => Category::Floating,
+        }
+    }
 }
 
 /// Element type that a function of operands has.
@@ -109,9 +123,7 @@ impl Operand<'_> {
     fn category(&self) -> Option<Category> {
         match self {
             Operand::Tensor(tensor) => category(tensor.scalar_type),
-            Operand::Number(ScalarCategory::Bool) => Some(Category::Bool),
-            Operand::Number(ScalarCategory::Integer) => Some(Category::Integer),
-            Operand::Number(ScalarCategory::Floating) => Some(Category::Floating),
+            Operand::Number(number) => Some((*number).into()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::facts::{LoopPart, Selected};
 use crate::inference::constraints::Constraint;
+use crate::inference::promotion::Category;
 use crate::inference::{
     convolution, creation, elementwise, fft, indexing, join, matmul, normalization, pad, pooling, prim, reduction,
     resample, views,
@@ -23,6 +24,12 @@ const FACTOR: Constraint = Constraint::Int { argument: 1, min: 1, max: i32::MAX 
 
 /// Indices that fit the tensor.
 const SELECTS: Constraint = Constraint::Selects { argument: 1, tensor: 0 };
+
+/// `alpha`, which is read as an element of the type to which the operands are promoted.
+const ALPHA: Constraint = Constraint::Factor { argument: 2 };
+
+/// Bits are those of integers.
+const BITS: Constraint = Constraint::Number { argument: 1, other: 0, least: Category::Integer };
 
 /// The index of a scatter, which has the dimensions of the tensor.
 const INDEX_RANK: Constraint = Constraint::RankOf { argument: 2, other: 0 };
@@ -61,8 +68,9 @@ pub(super) static ROWS: &[Row] = rows! {
         "aten::log2.out" "aten::reciprocal.out" "aten::rsqrt.out" "aten::sinh.out" "aten::tan.out":
         elementwise::unary_floating, conversion Floating, one_order;
     "aten::add.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::sum_with_number,
+        constraints [ALPHA, Number { argument: 1, other: 0, least: Category::Bool }],
         conversion Floating, samples Numbers;
-    "aten::add.out": elementwise::binary, conversion Promotion, samples Numbers, one_order,
+    "aten::add.out": elementwise::binary, conversion Promotion, constraints [ALPHA], samples Numbers, one_order,
         evaluation arithmetic::sum;
     "aten::addmm.out": matmul::addmm, samples Numbers, short_name "linear",
         constant_names [("self", "bias"), ("mat2", "weight")];
@@ -84,15 +92,15 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::avg_pool2d.out": pooling::avg_pool2d, constraints [Constraint::divisor(2), Window { argument: 1 }],
         ignored [0, 2], samples Floating, contiguous_only;
     "aten::bitwise_and.Scalar_out" "aten::bitwise_and.Tensor_out": elementwise::binary, conversion Promotion,
-        samples Integral, one_order, evaluation arithmetic::bits_of_both;
+        constraints [BITS], samples Integral, one_order, evaluation arithmetic::bits_of_both;
     "aten::bitwise_left_shift.Tensor_Scalar_out" "aten::bitwise_left_shift.Tensor_out"
         "aten::bitwise_right_shift.Tensor_Scalar_out" "aten::bitwise_right_shift.Tensor_out": elementwise::binary,
-        conversion Promotion, samples Integral, one_order;
+        conversion Promotion, constraints [BITS], samples Integral, one_order;
     "aten::bitwise_not.out": elementwise::unary, one_order, evaluation arithmetic::inverted, samples Integral;
     "aten::bitwise_or.Scalar_out" "aten::bitwise_or.Tensor_out": elementwise::binary, conversion Promotion,
-        samples Integral, one_order, evaluation arithmetic::bits_of_either;
+        constraints [BITS], samples Integral, one_order, evaluation arithmetic::bits_of_either;
     "aten::bitwise_xor.Scalar_out" "aten::bitwise_xor.Tensor_out": elementwise::binary, conversion Promotion,
-        samples Integral, one_order, evaluation arithmetic::bits_of_one;
+        constraints [BITS], samples Integral, one_order, evaluation arithmetic::bits_of_one;
     "aten::bmm.out": matmul::bmm, constraints [Constraint::rank(0, 3), Constraint::same_size(1, 0, [0, 0]),
         Constraint::same_size(1, 0, [1, 2])], samples Numbers, functions ["batch_matmul"],
         constant_names [("mat2", "weight")];
@@ -253,7 +261,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::replication_pad3d.out": pad::replication_pad::<3>, constraints [Constraint::not_empty_last(3)],
         ignored [0];
     "aten::roll.out": indexing::roll, evaluation indexing::rolled;
-    "aten::rsub.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::reverse_difference,
+    "aten::rsub.Scalar_out": elementwise::binary, one_order, constraints [ALPHA], evaluation arithmetic::reverse_difference,
         samples Numbers;
     "aten::scalar_tensor.out": creation::scalar_tensor, evaluation creation::full::<0>, conversion Real;
     "aten::scatter.src_out" "aten::scatter_add.out": indexing::scatter_source, constraints [INDEX_RANK],
@@ -275,8 +283,8 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::squeeze_copy.dims_out": views::squeeze_dims, evaluation movement::same, movement squeeze_dims,
         is_thorough;
     "aten::stack.out": join::stack, evaluation indexing::stacked, conversion Promotion;
-    "aten::sub.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::difference, samples Numbers;
-    "aten::sub.out": elementwise::binary, conversion Promotion, samples Numbers, one_order,
+    "aten::sub.Scalar_out": elementwise::binary, one_order, constraints [ALPHA], evaluation arithmetic::difference, samples Numbers;
+    "aten::sub.out": elementwise::binary, conversion Promotion, constraints [ALPHA], samples Numbers, one_order,
         evaluation arithmetic::difference, functions ["subtract"];
     "aten::sum.IntList_out": reduction::sum, conversion Real, constraints [Dimension { argument: 1, tensor: 0 }];
     "aten::sym_numel": prim::sym_numel, reads_sizes, target PRIM_OPS;
