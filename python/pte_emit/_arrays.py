@@ -96,7 +96,15 @@ def raw(array: Any, order: Sequence[int]) -> Any:
     return flat.view(numpy.uint8) if flat.size else numpy.empty(0, numpy.uint8)
 
 
+def whole(array: Any) -> Any:
+    """Returns what has an element at every place."""
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError("a masked array has no elements where it is masked: pass array.filled(VALUE)")
+    return array
+
+
 def an_array(array: Any) -> Any:
+    whole(array)
     # Arithmetic of arrays without dimensions returns scalars of numpy.
     if isinstance(array, numpy.generic):
         array = numpy.asarray(array)

@@ -63,6 +63,14 @@ class Error(Exception):
         error.rendered = rendered
         return error
 
+    def _without(self, pattern: str, words: str) -> Error:
+        """Returns the error with words in place of what a pattern matches."""
+        import re
+
+        for diagnostic in self.diagnostics:
+            diagnostic.message = re.sub(pattern, words, diagnostic.message)
+        return self._of(re.sub(pattern, words, str(self)), re.sub(pattern, words, self.rendered), self.diagnostics)
+
 
 class FileError(Error, OSError):
     """A file that cannot be opened, read or written."""

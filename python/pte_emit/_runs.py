@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _pte_emit
+from ._errors import Error
 from ._pte_emit import Model, Program
 
 if TYPE_CHECKING:
@@ -49,6 +51,18 @@ def _command(runner: str | Sequence[str] | None) -> Iterator[list[str]]:
         yield _words(runner)
 
 
+@contextlib.contextmanager
+def _folder(prefix: str) -> Iterator[str]:
+    """Returns a folder for files of a call, whose paths errors do not have."""
+    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+        try:
+            yield folder
+        except Error as error:
+            # A file that is wrong is an array of the caller.
+            path = re.escape(folder)
+            raise error._without(rf"{path}/input\d+\.npy", "the array")._without(path + "/?", "") from None
+
+
 def run_tests(
     source: Model | Program | _Path,
     *,
@@ -77,7 +91,7 @@ def run_tests(
     (0, '8', '7')
     """
     model = _model(source)
-    with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
+    with _folder("pte-emit-test-") as folder, _command(runner) as words:
         return model.run_tests(words, folder, select=select, timeout=timeout, with_files=with_files)
 
 
@@ -142,7 +156,7 @@ def run(
     [7]
     """
     model = _model(source)
-    with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
+    with _folder("pte-emit-run-") as folder:
         if repeat < 1:
             raise ValueError(f"repeat: expected 1 or more, found {repeat}")
         name, outputs, times, taps = model.run(
@@ -176,11 +190,11 @@ def add_test(
 
     >>> import pte_emit
     >>> program = pte_emit.add_test(pte_emit.open(b"methods: {seven: {outputs: [7]}}"), method="seven")
-    >>> program.tests["seven"][0].inputs
-    []
+    >>> program.methods["seven"].name
+    'seven'
     """
     model = _model(source)
-    with tempfile.TemporaryDirectory(prefix="pte-emit-run-") as folder:
+    with _folder("pte-emit-run-") as folder:
         words = _words(runner) if bless else None
         return model.add_test(
             words, folder, inputs=_inputs(inputs, folder), method=method, random=random, timeout=timeout, with_files=with_files
@@ -190,18 +204,26 @@ def add_test(
 def _inputs(inputs: Mapping[str | int, Any] | Sequence[Any] | None, folder: str) -> dict[str, str]:
     """Returns inputs as text by name or number; arrays are written to the folder."""
     given = inputs if isinstance(inputs, Mapping) else dict(enumerate(inputs or ()))
-    return {str(name): _input(value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate(given.items())}
+    return {str(name): _input(name, value, Path(folder) / f"input{number}.npy") for number, (name, value) in enumerate(given.items())}
 
 
-def _input(value: Any, path: Path) -> str:
+def _input(name: str | int, value: Any, path: Path) -> str:
     """Returns an input as text; an array is written to a file."""
     if isinstance(value, str):
         return value
-    if hasattr(value, "dtype") and value.shape:
+    if hasattr(value, "dtype"):
         import numpy
 
-        numpy.save(path, value)
-        return f"@{path}"
+        from . import _arrays
+
+        try:
+            array = numpy.asarray(_arrays.whole(value))
+            dtype = _arrays.name_of(array.dtype)
+        except TypeError as error:
+            raise TypeError(f"input {name!r}: {error}") from None
+        if array.shape and dtype in _arrays.NUMPY:
+            numpy.save(path, array)
+            return f"@{path}"
     return json.dumps(value.tolist() if hasattr(value, "tolist") else value)
 
 
@@ -223,7 +245,7 @@ def with_outputs(
     """
     model = _model(source)
     outputs = Path(model.name).stem + ".outputs"
-    with tempfile.TemporaryDirectory(prefix="pte-emit-test-") as folder, _command(runner) as words:
+    with _folder("pte-emit-test-") as folder, _command(runner) as words:
         return model.with_outputs(words, folder, outputs, timeout=timeout, with_files=with_files)
 
 
@@ -246,7 +268,7 @@ def compare_runs(
     are the differences of floating point numbers that count as equal.
     """
     model = _model(older)
-    with tempfile.TemporaryDirectory(prefix="pte-emit-compare-") as folder:
+    with _folder("pte-emit-compare-") as folder:
         return model.compare_runs(
             newer,
             _words(runner),

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::buffer::Bytes;
+use crate::error::naming;
 use crate::options::Ints;
 
 /// Builds a method: inputs, constants, calls, outputs. `Program.build` makes a program of methods.
@@ -86,7 +87,13 @@ impl MethodBuilder {
 }
 
 /// Returns a number or an array of numpy as a number or a list of Python, other objects as they are.
+///
+/// # Errors
+/// `TypeError` for a masked array, which has no elements where it is masked.
 pub fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if object.hasattr("mask")? && object.hasattr("filled")? {
+        object.py().import("pte_emit._arrays")?.call_method1("whole", (object,))?;
+    }
     match object.hasattr("dtype")? && object.hasattr("tolist")? {
         true => object.call_method0("tolist"),
         false => Ok(object.clone()),
@@ -166,8 +173,14 @@ fn arguments<'py>(
     positional: &Bound<'py, PyAny>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Argument>> {
-    let mut given = positional.try_iter()?.map(|object| argument(&object?).map(Some)).collect::<PyResult<Vec<_>>>()?;
-    let Some(known) = OperatorDescription::find(operator) else {
+    let known = OperatorDescription::find(operator);
+    let named = |(number, object): (usize, PyResult<Bound<'py, PyAny>>)| {
+        let known = known.as_ref().and_then(|known| known.arguments.get(number));
+        let name = known.map_or_else(|| number.to_string(), |arg| arg.name.to_string());
+        naming(positional.py(), &name, argument(&object?)).map(Some)
+    };
+    let mut given = positional.try_iter()?.enumerate().map(named).collect::<PyResult<Vec<_>>>()?;
+    let Some(known) = known else {
         return match keywords.filter(|keywords| !keywords.is_empty()) {
             Some(_) => Err(PyTypeError::new_err(format!("{}: arguments have no names", unknown(operator)))),
             None => Ok(given.into_iter().flatten().collect()),
@@ -185,7 +198,7 @@ fn arguments<'py>(
             return Err(PyTypeError::new_err(format!("{operator} has no argument `{name}`: expected {}", names())));
         };
         given.resize(given.len().max(at + 1), None);
-        if given[at].replace(argument(&object)?).is_some() {
+        if given[at].replace(naming(object.py(), &name, argument(&object))?).is_some() {
             return Err(PyTypeError::new_err(format!("{operator}: argument `{name}` is given twice")));
         }
     }

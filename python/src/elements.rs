@@ -11,6 +11,7 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::buffer::Bytes;
 use crate::builder::plain;
+use crate::error::naming;
 use crate::program::{Items, Owner, Part, Since, State, gone};
 use crate::run::attempt;
 
@@ -116,7 +117,9 @@ impl Value {
             || PyTypeError::new_err(format!("value {} is of kind {kind}, found {}", self.index, new.get_type()));
         let is_bool = new.is_instance_of::<PyBool>();
         let value = match kind {
-            "Int" if new.is_instance_of::<PyInt>() && !is_bool => EValue::Int(new.extract()?),
+            "Int" if new.is_instance_of::<PyInt>() && !is_bool => {
+                EValue::Int(naming(new.py(), "value", new.extract())?)
+            }
             "Bool" if is_bool => EValue::Bool(new.extract()?),
             "Double" if (new.is_instance_of::<PyFloat>() || new.is_instance_of::<PyInt>()) && !is_bool => {
                 EValue::Double(new.extract()?)

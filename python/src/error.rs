@@ -65,6 +65,15 @@ pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
     create().map_or_else(|failed| failed, PyErr::from_value)
 }
 
+/// Adds the name of an argument to an exception, as the arguments of functions have it.
+///
+/// # Errors
+/// Those of `result`.
+pub fn naming<T>(py: Python<'_>, name: &str, result: PyResult<T>) -> PyResult<T> {
+    // Without the note the exception still says what is wrong.
+    result.inspect_err(|error| drop(error.value(py).call_method1("add_note", (format!("while processing '{name}'"),))))
+}
+
 /// Returns the exception for a failure of a function that is shared with the command.
 pub fn failed(py: Python<'_>, failure: Failure) -> PyErr {
     let error = match failure {

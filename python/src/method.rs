@@ -17,6 +17,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyIterator, PyString};
 use crate::buffer::Bytes;
 use crate::builder::{plain, scalar_type};
 use crate::elements::Value;
+use crate::error::naming;
 use crate::instructions::{Delegate, Instruction};
 use crate::options::{Ints, choice};
 use crate::program::{Owner, Part, Program, Since, State, gone};
@@ -145,13 +146,15 @@ impl Method {
             Ok(value) if self.is_of(&value.get().program, value.get().method) => value.get().index,
             Ok(_) => return Err(PyValueError::new_err("the value is one of another method")),
             Err(_) if item.is_instance_of::<PyBool>() => return Err(PyTypeError::new_err("expected a Value")),
-            Err(_) => item.extract::<usize>().map_err(|_| {
-                PyTypeError::new_err(format!("expected a Value or its index, found {}", item.get_type()))
-            })?,
+            Err(_) if item.hasattr("__index__")? => item.extract().unwrap_or(usize::MAX),
+            Err(_) => {
+                return Err(PyTypeError::new_err(format!("expected a Value or its index, found {}", item.get_type())));
+            }
         };
+        let found = if item.hasattr("__index__")? { item.to_string() } else { index.to_string() };
         match index < count {
             true => id(index),
-            false => Err(PyValueError::new_err(format!("no value has the index {index}: the method has {count}"))),
+            false => Err(PyValueError::new_err(format!("no value has the index {found}: the method has {count}"))),
         }
     }
 
@@ -182,7 +185,7 @@ impl Method {
         } else if item.is_instance_of::<PyBool>() {
             EValue::Bool(item.extract()?)
         } else if item.is_instance_of::<PyInt>() {
-            EValue::Int(item.extract()?)
+            EValue::Int(naming(item.py(), "value", item.extract())?)
         } else if item.is_instance_of::<PyFloat>() {
             EValue::Double(item.extract()?)
         } else if item.is_instance_of::<PyString>() {

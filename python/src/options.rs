@@ -12,6 +12,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 
+use crate::error::naming;
 use crate::model::{Model, open};
 use crate::program::Program;
 
@@ -88,39 +89,42 @@ pub fn options(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<AssembleOption
     let mut options = AssembleOptions::default();
     for (name, value) in arguments.into_iter().flatten() {
         let name: String = name.extract()?;
-        if value.is_none() {
-            continue;
-        }
-        if let Some(option) = LAYOUT_OPTIONS.iter().find(|option| option.name == name) {
-            let text = value.str()?.to_string();
-            let parsed = option.parse(&text);
-            let value =
-                parsed.map_err(|expected| PyValueError::new_err(format!("{name}={text}: expected {expected}")))?;
-            option.set(&mut options.layout, value);
-            continue;
-        }
-        match &*name {
-            "external_data" => match words(&value)? {
-                Ok(all) => options.external_data = all,
-                Err(rules) => {
-                    let rules = rules.iter().map(|rule| rule.parse().map_err(|error| invalid(&name, rule, &error)));
-                    options.external = rules.collect::<PyResult<_>>()?;
-                }
-            },
-            "internal_data" => match words(&value)? {
-                Ok(all) => options.internal_data = all,
-                Err(patterns) => options.internal = patterns.into_iter().map(Pattern::new).collect(),
-            },
-            // The name of the file is not known yet.
-            "max_shard_size" => options.shards = Some(Shards::new(value.extract()?, "model")),
-            "max_size" => options.max_size = Some(value.extract()?),
-            "prune" => options.prune = value.extract()?,
-            "for_runtime" => options.for_runtime = Some(release(value.extract()?)?),
-            "with_files" => options.with = value.extract::<OneOrMore<PathBuf>>()?.0,
-            _ => return Err(unknown(&name)),
+        if !value.is_none() {
+            naming(value.py(), &name, set(&mut options, &name, &value))?;
         }
     }
     Ok(options)
+}
+
+fn set(options: &mut AssembleOptions, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(option) = LAYOUT_OPTIONS.iter().find(|option| option.name == name) {
+        let text = value.str()?.to_string();
+        let parsed = option.parse(&text);
+        let value = parsed.map_err(|expected| PyValueError::new_err(format!("{name}={text}: expected {expected}")))?;
+        option.set(&mut options.layout, value);
+        return Ok(());
+    }
+    match name {
+        "external_data" => match words(value)? {
+            Ok(all) => options.external_data = all,
+            Err(rules) => {
+                let rules = rules.iter().map(|rule| rule.parse().map_err(|error| invalid(name, rule, &error)));
+                options.external = rules.collect::<PyResult<_>>()?;
+            }
+        },
+        "internal_data" => match words(value)? {
+            Ok(all) => options.internal_data = all,
+            Err(patterns) => options.internal = patterns.into_iter().map(Pattern::new).collect(),
+        },
+        // The name of the file is not known yet.
+        "max_shard_size" => options.shards = Some(Shards::new(value.extract()?, "model")),
+        "max_size" => options.max_size = Some(value.extract()?),
+        "prune" => options.prune = value.extract()?,
+        "for_runtime" => options.for_runtime = Some(release(value.extract()?)?),
+        "with_files" => options.with = value.extract::<OneOrMore<PathBuf>>()?.0,
+        _ => return Err(unknown(name)),
+    }
+    Ok(())
 }
 
 /// A truth value, or one or several strings.

@@ -7,6 +7,7 @@ import pickle
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pte_emit
@@ -244,6 +245,48 @@ def test_parts_are_swapped_and_objects_of_replaced_ones_keep_what_they_were(line
     again.operator = "aten::abs.out"
     calls.append(first)
     assert calls[-1].operator == "aten::abs.out"
+
+
+def test_errors_about_numbers_name_the_argument(linear: Path) -> None:
+    model = pte_emit.open(linear)
+    method, forward = model.program()[0], pte_emit.MethodBuilder("forward")
+    x = forward.input("float32", [2])
+    for name, call in (
+        ("limit", lambda: model.check(limit=-1)),
+        ("max_size", lambda: model.assemble(max_size=-1)),
+        ("max_shard_size", lambda: model.assemble(max_shard_size=-1)),
+        ("sizes", lambda: forward.input("float32", [1 << 40])),
+        ("alpha", lambda: forward.call("aten::add.out", x, x, alpha=1 << 70)),
+        ("other", lambda: forward.call("aten::add.out", x, 1 << 70)),
+        ("dims", lambda: forward.call("aten::permute_copy.out", x, [1 << 70])),
+        ("value", lambda: method.values.insert(0, 1 << 80)),
+        ("value", lambda: setattr(method.values[4], "value", 1 << 80)),
+    ):
+        with pytest.raises(OverflowError) as failed:
+            call()
+        assert failed.value.__notes__ == [f"while processing '{name}'"]
+    for wrong in (-1, 1 << 70, 99):
+        with pytest.raises(ValueError, match=f"no value has the index {wrong}: the method has 11"):
+            method.instructions[0].args = [wrong]
+
+
+def test_masked_arrays_are_refused(linear: Path, tmp_path: Path) -> None:
+    model, forward = pte_emit.open(linear), pte_emit.MethodBuilder("forward")
+    method, x = model.program()[0], forward.input("float32", [1, 2])
+    masked: Any = numpy.ma.masked_array(numpy.ones((1, 4), numpy.float32), mask=numpy.ones((1, 4), bool))
+    for call in (
+        lambda: forward.constant(masked),
+        lambda: forward.call("aten::permute_copy.out", x, masked),
+        lambda: forward.call("aten::add.out", x, numpy.ma.masked),
+        lambda: setattr(method.constants["weight"], "data", masked),
+        lambda: setattr(method.values[4], "value", numpy.ma.masked),
+        lambda: method.values.append(masked),
+        lambda: pte_emit.set_metadata(model, {"a": masked}),
+        lambda: pte_emit.save_ptd(tmp_path / "w.ptd", {"a": masked}),
+        lambda: pte_emit.run(model, [masked], runner="none"),
+    ):
+        with pytest.raises(TypeError, match=r"masked array .*array.filled"):
+            call()
 
 
 def test_jumps_follow_their_instructions() -> None:

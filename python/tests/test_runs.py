@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy
 import pte_emit
 import pytest
 from pte_emit.__main__ import main
@@ -65,6 +66,22 @@ def test_errors_are_exceptions_or_results(runner: list[str]) -> None:
     assert test.error is not None and test.error.kind == "signal"
     [test] = pte_emit.run_tests(model, runner=[sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5).tests
     assert test.error is not None and test.error.kind == "timeout"
+
+
+def test_errors_of_runs_have_no_paths_of_temporary_files(linear: Path) -> None:
+    talks = ["sh", "-c", 'echo bad "$@"', "runner"]
+    for inputs, message in (
+        ([numpy.ones((1, 5), numpy.float32)], r"input `x`: the array has sizes \[1, 5\]"),
+        ([numpy.ones((1, 4))], "input `x`: the array has element type float64"),
+        ([numpy.ones((1, 4), numpy.float32)], "found `bad model.pte`"),
+    ):
+        with pytest.raises(pte_emit.Error, match=message) as failed:
+            pte_emit.run(linear, inputs, runner=talks)
+        texts = str(failed.value), failed.value.rendered, *(item.message for item in failed.value.diagnostics)
+        assert not any("pte-emit-run-" in text or "input0" in text for text in texts)
+    for wrong in (numpy.array([object()]), numpy.ones((1, 4), ">f4")):
+        with pytest.raises(TypeError, match="input 'x': "):
+            pte_emit.run(linear, {"x": wrong}, runner=talks)
 
 
 def test_the_runner_of_the_package_says_what_is_missing(tmp_path: Path) -> None:
