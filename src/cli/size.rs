@@ -25,7 +25,8 @@ pub struct SizeArguments {
     inputs: Vec<PathBuf>,
     /// Levels of the tree; by default tensor, or in text patterns of their names, as in layers.*.weight, if there are
     /// far fewer
-    #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension())]
+    #[arg(long = "levels", alias = "dimensions", short_alias = 'd', value_name = "LEVEL,...", value_delimiter = ',')]
+    #[arg(value_parser = dimension())]
     dimensions: Vec<SizeDimension>,
     /// Exit with status 1 if a file is larger, a .ptd too: a number of bytes, such as 4M or 1.5MiB
     #[arg(long, alias = "max", value_name = "BYTES", value_parser = bytes)]
@@ -71,7 +72,7 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     });
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
-            return Err(Failure::usage(format!("`--dimensions` has the level {} twice", dimension.name())));
+            return Err(Failure::usage(format!("`--levels` has the level {} twice", dimension.name())));
         }
     }
     let limit = if format == SizeFormat::Text { arguments.limit.rows() } else { arguments.limit.rows_of_data() };
@@ -134,7 +135,7 @@ fn group(patterns: &mut Vec<SizeNode>, rows: usize) -> bool {
 fn write_text(name: &str, source: Option<&str>, size: &FileSize, is_grouped: bool, out: &mut String) {
     let source = source.map_or_else(String::new, |source| format!(", assembled from {}", escaped(source)));
     let _ = write!(out, "{}: {}{source}", escaped(name), counted(size.bytes, "byte"));
-    *out += if is_grouped { ", by pattern of names and their number (`-d tensor` lists each)\n" } else { "\n" };
+    *out += if is_grouped { ", by pattern of names and their number (`--levels tensor` lists each)\n" } else { "\n" };
     write_rows(&size.children, size.bytes, 1, size.bytes.to_string().len(), out);
 }
 

@@ -554,7 +554,7 @@ fn size_groups_layers_and_counts_a_named_tensor_once() {
     let grouped = text(&["size", "model.pte"]);
     let mut lines = grouped.lines();
     let title = lines.next().unwrap();
-    assert!(title.ends_with("bytes, by pattern of names and their number (`-d tensor` lists each)"), "{grouped}");
+    assert!(title.ends_with("bytes, by pattern of names and their number (`--levels tensor` lists each)"), "{grouped}");
     assert!(lines.next().unwrap().ends_with("  layers.*.scale.weight (40)"), "{grouped}");
     assert!(!grouped.contains("(none)") && grouped.contains("  padding\n"), "{grouped}");
     let tensors = text(&["size", "model.pte", "-d", "tensor", "--limit", "0"]);

@@ -43,7 +43,7 @@ const COMMANDS: &[&str] = &[
     "embed m.pte -o m --facts",
     "kernels m.pte --format yaml",
     "check m.pte --target pico2",
-    "size m.pte -d method,tensor",
+    "size m.pte --levels method,tensor",
     "annotate m.pte",
     "payload list m.pte",
     "diff m.pte m.pte",
