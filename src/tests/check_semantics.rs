@@ -820,8 +820,8 @@ const UNUSUAL: &[(&str, Edit)] = &[
     }),
     ("a result that is its own argument", |p| call(p, "aten::relu.out", &[2, 2, 2])),
     ("state, read first and written in place", |p| {
-        let (state, no) = (add_tensor(p, 256, 4), add(p, EValue::Bool(false)));
-        call(p, "aten::add.out", &[state, 2, no, 1, 1]);
+        let (state, one, no) = (add_tensor(p, 256, 4), add(p, EValue::Int(1)), add(p, EValue::Bool(false)));
+        call(p, "aten::add.out", &[state, 2, one, 1, 1]);
         call(p, "aten::copy_", &[state, 1, no, state]);
     }),
     ("the branches of an if in the same memory", |p| {
