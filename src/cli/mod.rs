@@ -29,6 +29,7 @@ pub mod findings;
 mod firmware;
 pub mod formats;
 mod generate;
+mod golden;
 mod help;
 mod inspect;
 mod interrupt;
@@ -132,6 +133,10 @@ enum Command {
     ///
     /// They are .pte, .ptd, .bpte, .safetensors or YAML files.
     Diff(diff::DiffArguments),
+    /// Compare a produced file with the YAML that a test expects.
+    ///
+    /// Or write it into the YAML, whose comments stay.
+    Golden(golden::GoldenArguments),
     /// Print times of an ETDump by instruction and operator.
     ///
     /// An ETDump of the runtime records when instructions and delegates began and ended. A second one of the same
@@ -301,6 +306,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Manifest(arguments)) => manifest::run(&arguments, &messages),
         Some(Command::Verify(arguments)) => manifest::verify(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages)),
+        Some(Command::Golden(arguments)) => golden::run(&arguments, &messages),
         Some(Command::Profile(arguments)) => profile::run(&arguments, &messages),
         Some(Command::Report(arguments)) => report::run(&arguments, &messages),
         Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),

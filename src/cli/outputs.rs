@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use pte_emit::{Blob, ByteSink};
+use pte_emit::command::text::escaped;
+use pte_emit::{Blob, ByteSink, Code, Error, ExtractedFile};
 
 use super::atomic::AtomicFiles;
 pub use super::atomic::{NewFolder, remove_unfinished, unwritable};
@@ -115,6 +116,28 @@ impl Outputs {
         let Some(file) = self.files.list.last_mut() else { return Ok(()) };
         file.is_new = is_new;
         if found.is_some() && !file.is_same() { Err(lost(target)) } else { Ok(()) }
+    }
+
+    /// Writes files with data of the YAML file `yaml`, next to it, in place of any. Returns their new folders, which
+    /// stay if they have files when they are dropped.
+    ///
+    /// # Errors
+    /// A symbolic link, which could lead anywhere; those of [`Outputs::write`].
+    pub fn write_extracted(&mut self, yaml: &Path, files: &[ExtractedFile]) -> Result<Vec<NewFolder>, Failure> {
+        let (name, folder) = (yaml.display().to_string(), yaml.parent().unwrap_or(Path::new("")));
+        let write = |file: &ExtractedFile| {
+            let path = folder.join(&file.path);
+            if let Some(link) = path.ancestors().take(2).find(|path| path.is_symlink()) {
+                let message =
+                    format!("{} is a symbolic link: nothing is written", escaped(&link.display().to_string()));
+                return Err(Error::input(Code::UnmetRequest, &name, message).into());
+            }
+            let new = NewFolder::create(path.parent().unwrap_or(folder));
+            let new = new.map_err(|error| Failure::writing(&name, &error))?;
+            self.write(&path, Replaced::Any, file.data.len(), &|_| (), |out| out.blob(&file.data))?;
+            Ok(new)
+        };
+        files.iter().map(write).collect()
     }
 
     /// Adds the files of other outputs, which are committed with these.

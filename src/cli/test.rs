@@ -19,7 +19,7 @@ use super::interrupt;
 use super::io::{self, Messages, STREAM};
 use super::json;
 use super::options::{FormatArguments, TextOrJson};
-use super::outputs::{NewFolder, Outputs, Replaced};
+use super::outputs::{Outputs, Replaced};
 use super::runner::{self, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -157,18 +157,8 @@ fn bless(files: &[TestedFile], has_failed: bool, messages: &Messages) -> Result<
             let _ = writeln!(done, "{}: unchanged", escaped(&name));
             continue;
         }
-        let failed = |error: std::io::Error| Failure::writing(&name, &error);
-        let folder = file.path.parent().unwrap_or(Path::new(""));
-        for large in blessed.iter().flat_map(|blessed| &blessed.files) {
-            let path = folder.join(&large.path);
-            // It could lead anywhere.
-            if let Some(link) = path.ancestors().take(2).find(|path| path.is_symlink()) {
-                let message =
-                    format!("{} is a symbolic link: nothing is written", escaped(&link.display().to_string()));
-                return Err(Error::input(Code::UnmetRequest, &name, message).into());
-            }
-            folders.push(NewFolder::create(path.parent().unwrap_or(folder)).map_err(failed)?);
-            outputs.write(&path, Replaced::Any, large.data.len(), &|_| (), |out| out.blob(&large.data))?;
+        for blessed in &blessed {
+            folders.extend(outputs.write_extracted(&file.path, &blessed.files)?);
         }
         outputs.write_text(&file.path, Replaced::Any, &text)?;
         let _ = writeln!(done, "{}: wrote the outputs of {}", escaped(&name), counted(tests as u64, "test"));

@@ -8,6 +8,7 @@ pub mod edit;
 pub mod explain;
 pub mod firmware;
 pub mod for_runtime;
+pub mod golden;
 pub mod inspection;
 pub mod kernels;
 pub mod model;

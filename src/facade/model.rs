@@ -96,7 +96,7 @@ impl fmt::Debug for Model {
 
 /// Opening.
 impl Model {
-    fn new(source: Source) -> Model {
+    pub(crate) fn new(source: Source) -> Model {
         Model { source: Arc::new(source), options: Arc::default(), answers: Arc::default() }
     }
 

@@ -93,6 +93,8 @@ pte_model::options! {
         pub payload: PayloadForm,
         /// Name of the printed file, for references to ranges of it.
         pub file: String,
+        /// Names of values by method: in place of the names that printing gives them, which are the keys.
+        pub names: BTreeMap<String, BTreeMap<String, String>>,
     }
 }
 

@@ -8,7 +8,7 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::facts::MethodFacts;
-use super::facts::names::SharedPlaces;
+use super::facts::names::{self, SharedPlaces};
 use super::graph::PayloadGraphs;
 use super::hints::{Hints, MemoryHints, Trial};
 use super::options::{PayloadForm, Printer, Reproduction};
@@ -29,7 +29,7 @@ use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{Program, UnknownParts};
+use pte_model::program::{ExecutionPlan, Program, UnknownParts};
 use pte_model::reader;
 use pte_releases::{Release, Version};
 use pte_transform::for_release::{self, Target, exporter_of};
@@ -356,10 +356,16 @@ impl<'p> ProgramYaml<'p> {
 
     /// Returns the facts of all methods.
     fn facts(&self, hints: &[Hints]) -> Vec<MethodFacts<'p>> {
-        let ProgramYaml { program, payloads, .. } = *self;
+        let ProgramYaml { program, payloads, printer, .. } = *self;
         let shared = SharedPlaces::of(program);
-        let plans = program.plans().iter().zip(hints);
-        plans.map(|(plan, hints)| MethodFacts::new(program, payloads, &shared, plan, hints.clone())).collect()
+        let facts = |(plan, hints): (&'p ExecutionPlan, &Hints)| {
+            let mut facts = MethodFacts::new(program, payloads, &shared, plan, hints.clone());
+            if let Some(names) = plan.name.as_deref().and_then(|name| printer.options.names.get(name)) {
+                names::rename(&mut facts.names, names);
+            }
+            facts
+        };
+        program.plans().iter().zip(hints).map(facts).collect()
     }
 
     /// Prints methods, tests and named data.

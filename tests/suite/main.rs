@@ -24,6 +24,7 @@ mod fixtures;
 mod for_runtime;
 mod foreign;
 mod generate;
+mod golden;
 mod hostile_names;
 mod inference_exported;
 mod inspect;

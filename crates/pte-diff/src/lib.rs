@@ -21,11 +21,13 @@ mod delegates;
 mod difference;
 mod graph;
 mod layout;
+pub mod lines;
 mod memory;
 mod methods;
 mod newer;
 mod numeric;
 mod side;
+mod text;
 mod values;
 mod view;
 
@@ -40,6 +42,7 @@ pub use numeric::{
     compare_traces, recorded_values,
 };
 pub use side::{ExternalEntry, Side, is_null_device};
+pub use text::{DiffRow, DiffStyle, DiffText};
 
 use data::Found;
 

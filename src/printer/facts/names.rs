@@ -2,7 +2,7 @@
 //! the submodule in its stack trace, or the use of a constant. A name that is taken gets a number.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::super::stacktrace;
 use super::calls::Calls;
@@ -205,6 +205,19 @@ fn assign<'p>(names: &mut Names<'p>, suggested: Vec<(usize, Cow<'p, str>)>, coun
         counts.insert(name, count + 1);
         taken.insert(unique.clone());
         names[index] = Some(unique);
+    }
+}
+
+/// Replaces names; a new name that another value has is not used.
+pub fn rename(names: &mut Names<'_>, new: &BTreeMap<String, String>) {
+    let is_kept = |name: &&Cow<'_, str>| !new.contains_key(&***name);
+    let mut taken: HashSet<String> = names.iter().flatten().filter(is_kept).map(|name| name.to_string()).collect();
+    for name in names.iter_mut().flatten() {
+        match new.get(&**name) {
+            Some(new) if taken.insert(new.clone()) => *name = Cow::Owned(new.clone()),
+            Some(_) => _ = taken.insert(name.to_string()),
+            None => {}
+        }
     }
 }
 
