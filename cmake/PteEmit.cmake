@@ -31,6 +31,12 @@ pte_emit_check(<target> FILES <file or target of pte_emit_program>... [TARGET <b
   With MAX it also fails if a program needs more memory: MAX largest_method=65536 planned=32768 are limits of `pte-emit memory --max`, for a
   runtime with this ABI; what the command prints is in <target>.memory.txt. Each .ptd after a program belongs to it. OPTIONS are for `check`. <target> is a part of `all`.
 
+pte_emit_golden_test(<test> PRODUCED <file or target of pte_emit_program> GOLDEN <golden.yaml> [ONLY meaning|layout|data]
+                     [DEFINE <NAME=VALUE>...] [WITH <file.ptd>...] [OPTIONS <option>...])
+
+  A test of CTest: `pte-emit golden` compares the produced program with the golden YAML (docs/golden.md). `BLESS=1 ctest` writes the golden YAML.
+  PRODUCED may be a generator expression. The project calls enable_testing().
+
 Outputs are made again when a source, a file that YAML refers to, or the tool changes. Needs CMake 3.24, Make or Ninja, and the tool:
 PTE_EMIT_EXECUTABLE, or one in PATH or in ~/.cargo/bin, or cargo, which then builds it from the sources beside this file. The tool runs on
 the machine that builds, also when a toolchain file is in use.
@@ -382,4 +388,30 @@ function(pte_emit_check target)
   add_custom_command(OUTPUT "${stamp}" ${commands} COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
     DEPENDS ${files} ${targets} ${depends} ${tool_depends} COMMENT "Checking files for ${target}" VERBATIM)
   add_custom_target(${target} ALL DEPENDS "${stamp}")
+endfunction()
+
+function(pte_emit_golden_test test)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PRODUCED;GOLDEN;ONLY" "DEFINE;WITH;OPTIONS")
+  _pte_emit_check("pte_emit_golden_test(${test})" "${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
+  if(NOT arg_PRODUCED OR NOT arg_GOLDEN)
+    message(FATAL_ERROR "pte_emit_golden_test(${test}): expected PRODUCED <file> GOLDEN <golden.yaml>")
+  endif()
+  set(files "${arg_PRODUCED}")
+  if(NOT arg_PRODUCED MATCHES "^\\$<")
+    _pte_emit_files("pte_emit_golden_test(${test})" "${arg_PRODUCED}" files targets)
+  endif()
+  # A .ptd after a program belongs to it.
+  list(POP_FRONT files program)
+  get_filename_component(golden "${arg_GOLDEN}" ABSOLUTE)
+  set(with ${files} ${arg_WITH})
+  _pte_emit_arguments(arguments "${arg_DEFINE}" "${with}" "${arg_OPTIONS}")
+  if(arg_ONLY)
+    list(APPEND arguments --only "${arg_ONLY}")
+  endif()
+  _pte_emit_find(tool tool_depends)
+  if(TARGET pte_emit_tool)
+    add_custom_target(${test}_tool ALL)
+    add_dependencies(${test}_tool pte_emit_tool)
+  endif()
+  add_test(NAME ${test} COMMAND "${tool}" golden "${program}" "${golden}" ${arguments})
 endfunction()

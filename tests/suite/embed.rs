@@ -378,6 +378,44 @@ fn figures_have_the_heap_of_delegates() {
     assert!(bytes[0] > 0 && bytes.iter().all(is_defined), "{bytes:?}\n{header}");
 }
 
+/// The example: a difference fails the test, and BLESS=1 writes the golden YAML.
+#[cfg(unix)]
+#[test]
+#[ignore = "needs cmake"]
+fn a_golden_test_of_cmake_fails_and_is_blessed() {
+    let folder = Folder::new(&[]);
+    let example = |name: &str| std::fs::read_to_string(root().join("examples/golden").join(name)).unwrap();
+    let include = format!("include({})", root().join("cmake/PteEmit.cmake").display());
+    folder.write("CMakeLists.txt", example("CMakeLists.txt").replace("include(../../cmake/PteEmit.cmake)", &include));
+    let (golden, exported) = (example("add.yaml"), example("export.yaml"));
+    folder.write("add.yaml", &golden);
+    folder.write("export.yaml", &exported);
+    let tool = format!("-DPTE_EMIT_EXECUTABLE={}", env!("CARGO_BIN_EXE_pte-emit"));
+    let test = |bless: &str| {
+        let run = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program).args(arguments).env("BLESS", bless).current_dir(folder.path()).output();
+            let output = output.unwrap();
+            let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            (output.status.success(), text)
+        };
+        for arguments in [&["-S", ".", "-B", "build", &tool][..], &["--build", "build"]] {
+            let (success, text) = run("cmake", arguments);
+            assert!(success, "{text}");
+        }
+        run("ctest", &["--test-dir", "build", "--output-on-failure"])
+    };
+    let (success, text) = test("");
+    assert!(success, "{text}");
+    folder.write("export.yaml", exported.replace("aten::add.out", "aten::sub.out"));
+    let (success, text) = test("");
+    assert!(!success && text.contains("meaning: 3 differences"), "{text}");
+    assert!(text.contains("+      - {kernel: aten::sub.out, args: [x, y], out: "), "{text}");
+    assert!(test("1").0 && test("").0);
+    let blessed = String::from_utf8(folder.read("add.yaml")).unwrap();
+    assert_eq!(blessed.matches('#').count(), golden.matches('#').count());
+    assert!(blessed.contains("aten::sub.out"), "{blessed}");
+}
+
 /// A build fails for a program that does not fit a board or a limit of memory, and checks again when either changes.
 #[test]
 #[ignore = "needs cmake"]
