@@ -28,12 +28,15 @@ use pte_model::format::Format;
 /// std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("add.yaml");
 /// let produced = Model::open("examples/add.yaml")?;
-/// assert!(Golden::open(&path)?.check(&produced, false).unwrap_err().to_string().contains("--bless"));
-/// assert_eq!(Golden::open(&path)?.check(&produced, true)?, None);
+/// let options = Default::default();
+/// let golden = Golden::open(&path)?;
+/// assert!(golden.check(&produced, &options, false).unwrap_err().to_string().contains("--bless"));
+/// golden.write(&golden.blessed(&produced, &options)?.unwrap())?;
+/// assert_eq!(Golden::open(&path)?.check(&produced, &options, false)?, None);
 ///
 /// let yaml = std::fs::read_to_string(&path)?;
 /// let changed = Model::from_yaml("sub.yaml", yaml.replace("add.out", "sub.out"), ".");
-/// let report = Golden::open(&path)?.check(&changed, false)?.unwrap();
+/// let report = Golden::open(&path)?.check(&changed, &options, false)?.unwrap();
 /// assert!(report.contains("meaning: 3 differences"));
 /// assert!(report.contains("\n+      - {kernel: aten::sub.out"));
 /// # std::fs::remove_dir_all(&folder)?;
@@ -171,25 +174,29 @@ impl Golden {
     ///
     /// # Errors
     /// Those of [`Golden::compare`]; with `bless`, those of [`Golden::blessed`], and files that cannot be written.
-    pub fn check(&self, produced: &Model, bless: bool) -> Result<Option<String>, Error> {
-        let options = DiffOptions::default();
+    pub fn check(&self, produced: &Model, options: &DiffOptions, bless: bool) -> Result<Option<String>, Error> {
         if !bless {
-            return Ok(self.compare(produced, &options)?.map(|difference| difference.to_string()));
+            return Ok(self.compare(produced, options)?.map(|difference| difference.to_string()));
         }
-        if let Some(NewGolden { text, files }) = self.blessed(produced, &options)? {
-            let write = || -> io::Result<()> {
-                // Data may come from a file that is written.
-                let data = files.iter().map(|file| file.data.to_vec()).collect::<io::Result<Vec<_>>>()?;
-                for (file, data) in files.iter().zip(data) {
-                    let path = self.folder().join(&file.path);
-                    fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
-                    fs::write(path, data)?;
-                }
-                fs::write(&self.path, text)
-            };
-            write().map_err(|error| Error::io(&self.path.display().to_string(), "cannot write", &error))?;
-        }
-        Ok(None)
+        self.blessed(produced, options)?.map_or(Ok(None), |new| self.write(&new).map(|()| None))
+    }
+
+    /// Writes a new version of the golden YAML, and its data.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written.
+    pub fn write(&self, NewGolden { text, files }: &NewGolden) -> Result<(), Error> {
+        let write = || -> io::Result<()> {
+            // Data may come from a file that is written.
+            let data = files.iter().map(|file| file.data.to_vec()).collect::<io::Result<Vec<_>>>()?;
+            for (file, data) in files.iter().zip(data) {
+                let path = self.folder().join(&file.path);
+                fs::create_dir_all(path.parent().unwrap_or(Path::new("")))?;
+                fs::write(path, data)?;
+            }
+            fs::write(&self.path, text)
+        };
+        write().map_err(|error| Error::io(&self.path.display().to_string(), "cannot write", &error))
     }
 
     fn refused(&self, message: String) -> Error {
@@ -207,7 +214,7 @@ impl Golden {
         format: Option<Format>,
         options: &DiffOptions,
     ) -> Result<Option<Differences>, Error> {
-        let missing = "does not exist; `--bless`, or BLESS=1 in the environment, writes it";
+        let missing = "the golden YAML does not exist; `--bless`, or BLESS=1 in the environment, writes it";
         let golden = self.model.as_ref().ok_or_else(|| self.refused(missing.to_owned()))?;
         differences(golden, produced, format, options)
     }

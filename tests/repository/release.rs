@@ -27,7 +27,10 @@ fn all_manifests_have_the_version_and_the_address_of_the_workspace() {
     for line in dependencies {
         assert!(line.ends_with(&format!("version = \"{version}\" }}")), "{line}");
     }
-    assert_eq!(value(&read("python/Cargo.toml"), "version"), version);
+    for manifest in ["python/Cargo.toml", "macros/Cargo.toml"] {
+        assert_eq!(value(&read(manifest), "version"), version, "{manifest}");
+    }
+    assert!(read("macros/Cargo.toml").contains(&format!("path = \"..\", version = \"{version}\"")));
     let extension = read("editors/vscode/package.json");
     assert_eq!(value(&extension, "version"), version);
     assert!(extension.contains(&format!("\"url\": \"{address}\"")), "editors/vscode/package.json");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use pte_emit::diff::DiffOptions;
 use pte_emit::{Golden, Model};
 
 use crate::support::folder::{Done, Folder};
@@ -88,7 +89,7 @@ fn bless_keeps_comments_names_and_tests() {
 fn a_missing_golden_is_written_with_bless_only() {
     let folder = folder();
     let new = ["golden", "same.pte", "new.yaml"];
-    let error = "error: new.yaml: does not exist; `--bless`, or BLESS=1 in the environment, writes it";
+    let error = "error: new.yaml: the golden YAML does not exist; `--bless`, or BLESS=1 in the environment, writes it";
     folder.run(&new).exits(1).stderr_contains(error);
     assert!(!folder.path().join("new.yaml").exists());
     folder.run(&[&new[..], &["--bless"]].concat()).exits(0);
@@ -181,20 +182,21 @@ fn examples_are_golden() {
         let file = model.assembly().unwrap().program_file()?.to_vec().unwrap();
         Some(Model::from_binary("produced.pte", file))
     };
+    let options = DiffOptions::default();
     for (number, file) in files.iter().enumerate() {
         let Some(produced) = program(file) else { continue };
-        assert_eq!(Golden::open(file).unwrap().check(&produced, false).unwrap(), None, "{}", file.display());
+        assert_eq!(Golden::open(file).unwrap().check(&produced, &options, false).unwrap(), None, "{}", file.display());
         let Some(other) = program(&files[(number + 1) % files.len()]) else { continue };
         let copy = folder.path().join(file.file_name().unwrap());
         let old = fs::read_to_string(file).unwrap();
         fs::write(&copy, &old).unwrap();
         if let Some(report) =
-            Golden::open(&copy).unwrap().check(&other, false).unwrap_or_else(|error| Some(error.to_string()))
+            Golden::open(&copy).unwrap().check(&other, &options, false).unwrap_or_else(|error| Some(error.to_string()))
         {
             assert!(!report.is_empty());
         }
-        assert_eq!(Golden::open(&copy).unwrap().check(&other, true).unwrap(), None, "{}", file.display());
-        assert_eq!(Golden::open(&copy).unwrap().check(&other, false).unwrap(), None, "{}", file.display());
+        assert_eq!(Golden::open(&copy).unwrap().check(&other, &options, true).unwrap(), None, "{}", file.display());
+        assert_eq!(Golden::open(&copy).unwrap().check(&other, &options, false).unwrap(), None, "{}", file.display());
         let new = fs::read_to_string(&copy).unwrap();
         let (new, old) = (comments(&new), comments(&old));
         let lost: Vec<_> = old.difference(&new).collect();
