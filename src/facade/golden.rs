@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::SCHEMA_LINE;
-use crate::facade::model::{DiffOptions, Model};
+use crate::facade::model::{DiffOptions, Model, value_names};
 use crate::facade::source::Source;
 use crate::printer::{self, ExtractedFile, LargeData, PrintOptions, Printed};
 use pte_diff::{DiffData, DiffText, Differences, lines};
@@ -277,7 +277,7 @@ fn differences(
     format: Option<Format>,
     options: &DiffOptions,
 ) -> Result<Option<Differences>, Error> {
-    let golden = golden.file(format)?;
+    let (yaml, golden) = (golden, golden.file(format)?);
     let whole = |model: &Model| -> io::Result<Option<Blob>> {
         let Some(origin) = model.origin() else { return Ok(None) };
         let len = origin.len()?;
@@ -290,7 +290,13 @@ fn differences(
     if is_same().map_err(|error| Error::io(produced.name(), "", &error))? {
         return Ok(None);
     }
-    Ok(Some(golden.diff(produced, options)?).filter(|found| !found.is_empty()))
+    let mut found = golden.diff(produced, options)?;
+    // A file has no names of values.
+    let names = value_names(&yaml.side()?);
+    for part in found.list.iter_mut().filter_map(|difference| difference.left.as_mut()) {
+        part.name = names.get(&part.path).cloned();
+    }
+    Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
 /// Returns the names of values in YAML that differ from those that `dump` gives them, which are the keys, by method.

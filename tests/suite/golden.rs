@@ -42,6 +42,7 @@ fn a_difference_is_printed_by_meaning_and_as_a_diff() {
             "meaning: 3 differences",
             "  ~ methods.forward.instructions[2]: aten::relu.out(",
             "data: 1 difference",
+            "  ~ methods.forward.bias (values[1]): ",
             "--- golden.yaml",
             "@@ -10,14 +10,14 @@",
             "-      - {kernel: aten::relu.out, args: [mm], out: y}  # y is planned",
