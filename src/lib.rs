@@ -261,7 +261,7 @@ pub mod run {
 pub mod command {
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
-    pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device, lines};
+    pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};
     pub use pte_inspect::statistics::TensorStatistics;
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};

@@ -218,6 +218,14 @@ class Model:
         data: Literal["none", "hash", "statistics"] = "statistics",
         only: results.DiffArea | None = None,
     ) -> results.Differences: ...
+    def golden(
+        self,
+        path: _Path,
+        *,
+        bless: bool = False,
+        data: Literal["none", "hash", "statistics"] = "statistics",
+        only: results.DiffArea | None = None,
+    ) -> str | None: ...
     def report(
         self,
         *,

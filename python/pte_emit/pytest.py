@@ -2,6 +2,8 @@
 
 * The fixture ``pte_emit_assemble`` assembles YAML that a test states inline.
 * The fixture ``pte_emit_run`` runs the tests of YAML, a file or a model, and fails with the first element that differs.
+* The fixture ``golden`` compares a program with a golden YAML: ``golden("model.yaml", program)``. The option ``--pte-emit-bless``, or ``BLESS=1``
+  in the environment, writes it.
 * The marker ``pte_emit`` runs the tests of a file before a test: ``@pytest.mark.pte_emit("model.yaml")``.
 * Files that the setting ``pte_emit_files`` names, such as ``fixtures/*.yaml``, are collected: each is a test.
 
@@ -27,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option and the settings."""
     what = "command of the runner of pte-emit's tests"
     parser.getgroup("pte-emit").addoption("--pte-emit-runner", metavar="COMMAND", help=what)
+    parser.getgroup("pte-emit").addoption("--pte-emit-bless", action="store_true", help="write golden YAML that differs or is missing")
     parser.addini("pte_emit_runner", what, default="")
     parser.addini("pte_emit_files", "patterns of YAML files whose tests are run", type="args", default=[])
 
@@ -109,6 +112,25 @@ def pte_emit_run(request: pytest.FixtureRequest) -> Callable[..., TestReport]:
         return _run(request.config, request.path.parent, source, **options)
 
     return run
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Compares a program (bytes, a path, or a model) with the golden YAML of a path relative to the file of the test, and fails with what differs,
+    first by meaning, then as a diff of the YAML. Takes the options of ``Model.golden``."""
+    from . import Error, open
+
+    def compare(path: str | os.PathLike[str], produced: bytes | str | os.PathLike[str] | Model, **options: Any) -> None:
+        options.setdefault("bless", request.config.getoption("--pte-emit-bless") or os.environ.get("BLESS", "0") not in ("", "0"))
+        try:
+            model = open(produced, name="<produced>") if isinstance(produced, bytes) else _opened(produced, request.path.parent)
+            report = model.golden(request.path.parent / path, **options)
+        except Error as error:
+            pytest.fail(error.rendered or str(error), pytrace=False)
+        if report:
+            pytest.fail(f"{report}`--pte-emit-bless`, or BLESS=1 in the environment, writes this change", pytrace=False)
+
+    return compare
 
 
 @pytest.hookimpl(tryfirst=True)

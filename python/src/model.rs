@@ -11,7 +11,7 @@ use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
 use pte_emit::cli::runner;
 use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, TestOptions, TestReport};
 use pte_emit::{
-    ExtractedFile, Format, LargeData, PayloadForm, PrintOptions, Reproduction,
+    ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
     deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
     diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
@@ -172,6 +172,12 @@ const DATA: &[(&str, DiffData)] =
 
 const FORMATS: &[(&str, ReportFormat)] =
     &[("html", ReportFormat::Html), ("dot", ReportFormat::Dot), ("model-explorer", ReportFormat::ModelExplorer)];
+
+/// Returns the options of a comparison.
+fn diff_options(data: &str, only: Option<&str>) -> PyResult<DiffOptions> {
+    let only = only.map(|name| choice("only", name, &areas())).transpose()?;
+    Ok(DiffOptions::default().data(choice("data", data, DATA)?).only(only))
+}
 
 fn areas() -> Vec<(&'static str, DiffArea)> {
     DiffArea::ALL.map(|area| (area.name(), area)).to_vec()
@@ -418,10 +424,30 @@ impl Model {
     /// `"meaning"`, `"layout"`, `"data"`.
     #[pyo3(signature = (newer, *, data="statistics", only=None))]
     fn diff<'py>(&self, py: Python<'py>, newer: Source, data: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let options = DiffOptions::default()
-            .data(choice("data", data, DATA)?)
-            .only(only.map(|name| choice("only", name, &areas())).transpose()?);
+        let options = diff_options(data, only)?;
         self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer.0, &options)?)))
+    }
+
+    /// Compares this file, which a test produced, with the golden YAML at `path`, as `diff` does, and returns a report
+    /// if they differ: by meaning, then as a diff of the YAML. `bless` writes the YAML in place of that; comments stay.
+    #[pyo3(signature = (path, *, bless=false, data="statistics", only=None))]
+    fn golden(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        bless: bool,
+        data: &str,
+        only: Option<&str>,
+    ) -> PyResult<Option<String>> {
+        let (model, options) = (self.0.clone(), diff_options(data, only)?);
+        attempt(py, move |abandoned| {
+            let golden = Golden::open(path)?;
+            if !bless {
+                return golden.check(&model, &options, false);
+            }
+            let new = golden.blessed(&model, &options)?.filter(|_| !abandoned.is_set());
+            new.map_or(Ok(()), |new| golden.write(&new)).map(|()| None)
+        })
     }
 
     /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is
