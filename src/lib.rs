@@ -156,11 +156,12 @@ pub mod deploy {
 /// Changes of programs: options and reports (docs/edit.md, docs/optimize.md).
 pub mod edit {
     pub use crate::facade::edit::{BoundReport, Stripped};
+    pub use pte_model::program::METADATA_PREFIX;
     pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
     pub use pte_transform::extract::Extracted;
     pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
     pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
-    pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataOptions, MetadataValue};
+    pub use pte_transform::metadata::{MetadataChange, MetadataEntry, MetadataOptions, MetadataValue};
     pub use pte_transform::optimize::minimize::{MethodMemory, MinimizeOptions};
     pub use pte_transform::optimize::{
         InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,

@@ -7,21 +7,22 @@ from typing import Any, Literal
 from ._typed import Listing, Result
 
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
-    "BoundedDelegate", "BoundedInput", "CallSummary", "Circumstances", "ComparedTime", "ConstantCalls", "ConstantsSummary",
-    "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime", "Diagnosis", "DiffArea",
-    "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement", "DifferingPart", "DuplicateData", "Explanation",
-    "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool",
-    "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange", "InstructionComparison", "InstructionTime",
-    "InterfaceSummary", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram",
-    "Manifest", "ManifestDifference", "ManifestDifferenceKind", "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool",
-    "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint",
-    "MethodNumerics", "MethodProfile", "MethodSummary", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime",
-    "OperatorArgument", "OperatorDescription", "OperatorTime", "Optimization", "OptimizedInstruction", "OptimizedMethod",
-    "OutputComparison", "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "PlannedTensor", "Processor", "ProgramMemory", "Role",
-    "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary",
-    "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary",
-    "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification",
-    "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
+    "BoundedDelegate", "BoundedInput", "CallSummary", "ChangedOutputs", "Circumstances", "ComparedTime", "ConstantCalls",
+    "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime",
+    "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement", "DifferingPart",
+    "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware", "FirmwareFile",
+    "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange",
+    "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level",
+    "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference", "ManifestDifferenceKind", "ManifestEntry", "ManifestKind",
+    "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition",
+    "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary", "NeededRelease",
+    "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument", "OperatorDescription", "OperatorTime",
+    "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference", "OutputDifferenceKind",
+    "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "Role", "RuleSeverity", "SegmentFacts", "SerializerKind",
+    "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator",
+    "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TimeProfile", "TruncatedRule", "UnsetWeight",
+    "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification", "Weight", "WeightAssignment", "WeightChanges",
+    "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
 
 
 class Diagnosis(Result):
@@ -472,6 +473,22 @@ class Extracted(Result):
     """Keys that no payload contains, neither a kept nor a removed one: it is not known who needs these data, so they were kept."""
 
 
+class ChangedOutputs(Result):
+    """Changes that `change` made."""
+
+    __slots__ = ('changed_tests', 'method', 'outputs')
+    changed_tests: int
+    """Number of tests whose expected outputs were removed, because they do not have the new outputs."""
+    method: str
+    """Name of the method."""
+    outputs: list[str]
+    """Names of its outputs."""
+
+
+Phase = Literal["load", "execute"]
+"""Part of the work of an application with a program."""
+
+
 class ValueSummary(Result):
     """Value of a method, such as an argument of a `CallSummary`."""
 
@@ -654,7 +671,7 @@ class Circumstances(Result):
 class Explanation(Result):
     """Item of the result: a subject, and what it is about in the program of `model=`."""
 
-    __slots__ = ('causes', 'error', 'meaning', 'name', 'other_causes', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code', 'others')
+    __slots__ = ('causes', 'error', 'meaning', 'name', 'other_causes', 'phase', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code', 'others')
     causes: list[str] | None
     """Causes that are not properties of a valid file, each produced in the real runtime by a test."""
     error: int | None
@@ -665,6 +682,8 @@ class Explanation(Result):
     """Name, such as `unknown-key`."""
     other_causes: list[str] | None
     """Causes that only a build, a backend or a device can produce, which are not tested."""
+    phase: Phase | None
+    """Phase that the causes are of; null for all."""
     programs: list[Circumstances] | None
     """What it is about in the programs of `model=`."""
     remedy: str | None
@@ -692,7 +711,7 @@ class Explanation(Result):
     others: dict[str, Any]
     """The other keys."""
     _rest = "others"
-    _optional = ('causes', 'error', 'meaning', 'name', 'other_causes', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code')
+    _optional = ('causes', 'error', 'meaning', 'name', 'other_causes', 'phase', 'programs', 'remedy', 'rules', 'message', 'errors', 'example', 'rule', 'runtime', 'severity', 'title', 'why', 'code')
 
 
 class FirmwareFile(Result):

@@ -161,17 +161,6 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     seconds.filter(|limit| !limit.is_zero()).ok_or_else(|| "expected a number of seconds, such as 10 or 0.5".into())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_limits_are_positive_numbers() {
-        assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("1e400").is_err());
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-    }
-}
-
 /// Returns the method of a command that changes or calls one.
 ///
 /// # Errors
@@ -181,5 +170,16 @@ pub fn one_method(methods: &[String]) -> Result<Option<String>, Failure> {
         [] => Ok(None),
         [method] => Ok(Some(method.clone())),
         [_, _, ..] => Err(Failure::usage("`--method` can be given once: this command is about one method")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_limits_are_positive_numbers() {
+        assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("1e400").is_err());
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
     }
 }

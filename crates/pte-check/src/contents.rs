@@ -216,8 +216,8 @@ impl Contents {
         has_nan
     }
 
-    /// Reads an evaluated content as elements of a type; a repeated element once. The pattern that is repeated may be that
-    /// of another type.
+    /// Reads an evaluated content as elements of a type; a repeated element once. The pattern that is repeated may be
+    /// that of another type.
     fn bytes(&self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<Vec<u8>> {
         let blob = self.get(method, content).ok()?;
         let BlobSource::Repeat(pattern) = blob.source() else { return method.read(&blob) };

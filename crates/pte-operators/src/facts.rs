@@ -76,8 +76,8 @@ facts! {
     evaluation: Option<Evaluation> = None,
     /// The result as elements of the first argument, if the operator only moves them.
     movement: Option<Movement> = None,
-    /// Positions of dividend and divisor of a quotient of integers, which is computed with an instruction of the processor:
-    /// the least integer divided by -1 ends the process.
+    /// Positions of dividend and divisor of a quotient of integers, which is computed with an instruction of the
+    /// processor: the least integer divided by -1 ends the process.
     quotient: Option<[usize; 2]> = None,
     /// Position of an argument for whose NaNs the kernel aborts.
     numbers: Option<usize> = None,

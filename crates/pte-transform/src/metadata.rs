@@ -9,7 +9,9 @@ use std::io;
 
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
-use pte_model::program::{ContainerMetadata, EValue, ExecutionPlan, NamedData, Program, Tensor, TensorData, ValueId};
+use pte_model::program::{
+    ContainerMetadata, EValue, ExecutionPlan, METADATA_PREFIX, NamedData, Program, Tensor, TensorData, ValueId,
+};
 use serde::Serialize;
 pub use value::MetadataValue;
 
@@ -17,8 +19,6 @@ use crate::error::EditError;
 use crate::pattern::Pattern;
 use crate::remap::drop_blobs;
 use crate::rename::name_of;
-
-pub use pte_model::program::METADATA_PREFIX;
 
 /// Size in bytes up to which named data are read as text.
 const MAX_TEXT: u64 = 16 << 20;

@@ -304,8 +304,8 @@ impl<'m, 'p> Machine<'m, 'p> {
         items.chain([value]).filter(|value| self.is_tensor(*value)).collect()
     }
 
-    /// Returns `true` for an input whose content the caller decides. The runtime takes another Int, Bool, Double or String
-    /// than that of the program for an error; a Double may be close to it (I-27).
+    /// Returns `true` for an input whose content the caller decides. The runtime takes another Int, Bool, Double or
+    /// String than that of the program for an error; a Double may be close to it (I-27).
     fn is_callers(&self, value: usize) -> bool {
         let is_fixed = matches!(
             self.method.values()[value],

@@ -220,8 +220,8 @@ pub enum Constraint {
         /// Position of the argument.
         argument: usize,
     },
-    /// Ints, the sizes of a window, or a filter, whose product is in a limit: the kernel visits all of the window for each
-    /// result, even beyond its input.
+    /// Ints, the sizes of a window, or a filter, whose product is in a limit: the kernel visits all of the window for
+    /// each result, even beyond its input.
     Window {
         /// Position of the argument.
         argument: usize,
