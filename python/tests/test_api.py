@@ -150,6 +150,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("run", "times"): "Model.profile(save_etdump)",
     ("tests-add", "input"): "=inputs",
     ("test", "bless"): "with_outputs() returns the YAML",
+    ("size", "levels"): "=dimensions",
 }
 
 
