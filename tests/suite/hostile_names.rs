@@ -75,7 +75,9 @@ fn no_command_prints_them() {
     }
     method["container_meta"]["inputs"] = format!("other{HOSTILE}").into();
     other["named_data"] = serde_json::json!({format!("other{HOSTILE}"): {"hex": "00"}});
-    std::fs::write(folder.path().join("other.json"), other.to_string()).unwrap();
+    for name in ["other.json", "golden.yaml"] {
+        std::fs::write(folder.path().join(name), other.to_string()).unwrap();
+    }
     let key = serde_json::json!({"methods": {}, format!("key{HOSTILE}"): 1});
     std::fs::write(folder.path().join("key.json"), key.to_string()).unwrap();
     let assembled = output(folder.path(), &["m.json", "-o", "m.pte", "--external-data"]);
@@ -136,6 +138,8 @@ fn no_command_prints_them() {
         &["annotate", "m.pte"],
         &["annotate", "--json", "m.pte"],
         &["annotate", "m.ptd"],
+        &["golden", "m.pte", "golden.yaml"],
+        &["golden", "m.pte", "none.yaml"],
         &["diff", "m.pte", "other.json"],
         &["diff", "m.pte", "other.json", "--json"],
         &["diff", "m.json", "other.json", "--format", "markdown"],

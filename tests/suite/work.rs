@@ -1,7 +1,7 @@
 //! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same
 //! list or payload, or many tensors to the same or overlapping data; many methods with loops, or with calls whose
 //! results are evaluated; many moves; YAML with many documents or errors. Each command must end within 2 s of CPU time
-//! and 200 MB of memory; `diff`, which reads two files, within 400 MB.
+//! and 200 MB of memory; `diff` and `golden`, which read two files, within 400 MB.
 //!
 //! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to
 //! eight times as long. Memory is limited as address space, with one arena of malloc, in addition to the size of the
@@ -28,7 +28,7 @@ const KIBIBYTES: u64 = 200 << 10;
 /// Largest file in bytes.
 const SIZE: usize = 1 << 20;
 
-/// Commands with a file `m.pte`, and `other.pte`.
+/// Commands with a file `m.pte`, `other.pte` and its YAML.
 const COMMANDS: &[&str] = &[
     "dump m.pte",
     "dump m.pte --data inline",
@@ -47,6 +47,8 @@ const COMMANDS: &[&str] = &[
     "annotate m.pte",
     "payload list m.pte",
     "diff m.pte m.pte",
+    "golden m.pte other.yaml",
+    "golden m.pte other.yaml --bless",
     "report m.pte",
     "report m.pte --data-statistics",
     "report m.pte --to dot",
@@ -84,8 +86,8 @@ fn limited(folder: &Folder, command: &str) -> Output {
     let seconds = if cfg!(debug_assertions) && optimised.is_none() { 20 } else { 2 };
     let binary = optimised.as_deref().unwrap_or(env!("CARGO_BIN_EXE_pte-emit"));
     let own = std::fs::metadata(binary).unwrap().len() >> 10;
-    // `diff` reads two files.
-    let files = if command.starts_with("diff") { 2 } else { 1 };
+    // These read two files.
+    let files = if command.starts_with("diff") || command.starts_with("golden") { 2 } else { 1 };
     let limits = format!("ulimit -v {}; ulimit -t {seconds}; exec {binary} {command} > out", files * KIBIBYTES + own);
     let mut shell = Command::new("sh");
     shell.args(["-c", &limits]).env("MALLOC_ARENA_MAX", "1").current_dir(folder.path());
@@ -124,6 +126,7 @@ fn exceeding(name: &str, file: &File, commands: &[&str]) -> Vec<String> {
         File::Yaml(text) => folder.write("m.yaml", text),
     }
     folder.write("other.pte", assembled(OTHER));
+    folder.write("other.yaml", OTHER);
     let fails = |command: &&&str| {
         let Output { status, stderr, .. } = limited(&folder, command);
         let is_over =

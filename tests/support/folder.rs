@@ -52,6 +52,8 @@ impl Folder {
         command.args(arguments).current_dir(self.path()).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
         // Runners of the user are not found.
         command.env("PTE_EMIT_CACHE", "cache");
+        // Of these tests, not of `golden`.
+        command.env_remove("BLESS");
         command
     }
 
