@@ -169,6 +169,7 @@ pub mod edit {
     pub use pte_transform::outputs::{ChangedOutputs, OutputOptions};
     pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
     pub use pte_transform::prune::PrunedParts;
+    pub use pte_transform::quantized_io::{QuantizedIo, QuantizedIoOptions, QuantizedValue};
     pub use pte_transform::rename::MethodRename;
     pub use pte_transform::strip::StripKind;
 }

@@ -34,6 +34,7 @@ __all__ = [
     "extract",
     "merge",
     "optimize",
+    "quantize_io",
     "remove_metadata",
     "rename",
     "replace_payload",
@@ -109,6 +110,12 @@ def change_outputs(
     remove: _Some[str] = ...,
     method: str | None = None,
 ) -> tuple[Program, results.ChangedOutputs]: ...
+def quantize_io(
+    model: _Source,
+    *,
+    names: _Some[str] = ...,
+    method: str | None = None,
+) -> tuple[Program, results.QuantizedIo]: ...
 def merge(
     models: _Some[_Source],
     *,

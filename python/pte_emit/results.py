@@ -18,11 +18,11 @@ __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "
     "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary", "NeededRelease",
     "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument", "OperatorDescription", "OperatorTime",
     "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference", "OutputDifferenceKind",
-    "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "Role", "RuleSeverity", "SegmentFacts", "SerializerKind",
-    "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator",
-    "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TimeProfile", "TruncatedRule", "UnsetWeight",
-    "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification", "Weight", "WeightAssignment", "WeightChanges",
-    "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
+    "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo", "QuantizedValue", "Role", "RuleSeverity",
+    "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy",
+    "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TimeProfile",
+    "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification", "Weight",
+    "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
 
 
 class Diagnosis(Result):
@@ -483,6 +483,34 @@ class ChangedOutputs(Result):
     """Name of the method."""
     outputs: list[str]
     """Names of its outputs."""
+
+
+class QuantizedValue(Result):
+    """An input or output that is quantized now: a number of the former one is `(integer - zero_point) * scale`."""
+
+    __slots__ = ('is_input', 'name', 'scalar_type', 'scale', 'zero_point')
+    is_input: bool
+    """It is an input."""
+    name: str
+    """Its former name."""
+    scalar_type: str
+    """Word of the element type."""
+    scale: float
+    """Scale."""
+    zero_point: int
+    """Zero point."""
+
+
+class QuantizedIo(Result):
+    """Changes that `quantize` made."""
+
+    __slots__ = ('method', 'removed_tests', 'values')
+    method: str
+    """Name of the method."""
+    removed_tests: int
+    """Number of tests of the method, which were removed: their inputs or outputs are of other types."""
+    values: list[QuantizedValue]
+    """Inputs and outputs that are quantized now."""
 
 
 Phase = Literal["load", "execute"]
@@ -2000,6 +2028,7 @@ Optimization._made = {'methods': OptimizedMethod}
 Bounded._made = {'delegates': BoundedDelegate, 'inputs': BoundedInput, 'kept': KeptResults}
 BoundReport._made = {'bounded': Bounded}
 Merged._made = {'methods': MergedMethod, 'moved_state': 'tuples', 'shared_state': SharedBuffer}
+QuantizedIo._made = {'values': QuantizedValue}
 CallSummary._made = {'arguments': ValueSummary}
 DelegateMemory._made = {'parts': DelegatePart}
 DelegateFootprint._made = {'memory': DelegateMemory}

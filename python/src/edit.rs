@@ -8,7 +8,7 @@ use pte_emit::{
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
         BoundOptions, InputBound, MergeOptions, MetadataOptions, MethodRename, NameRule, OptimizeOptions, OptimizePass,
-        OutputOptions, StripKind,
+        OutputOptions, QuantizedIoOptions, StripKind,
     },
     payload::PayloadContent,
     weights::{SetWeightsOptions, WeightChanges},
@@ -115,6 +115,27 @@ pub fn change_outputs<'py>(
     let model = model.0;
     changed(py, "ChangedOutputs", move || {
         let (resolved, done) = model.change_outputs(&options)?;
+        Ok((resolved, json(&done)))
+    })
+}
+
+/// Returns a program whose inputs and outputs are the integers that it quantized first and dequantized last; and a
+/// `QuantizedIo` with their scales and zero points.
+///
+/// `names` are those of inputs and outputs as `to_yaml` prints them, by default all that can be changed. `method` is
+/// needed if the program has several.
+#[pyfunction]
+#[pyo3(signature = (model, *, names=OneOrMore::default(), method=None))]
+pub fn quantize_io<'py>(
+    py: Python<'py>,
+    model: Source,
+    names: OneOrMore<String>,
+    method: Option<String>,
+) -> PyResult<Changed<'py>> {
+    let options = QuantizedIoOptions::default().names(names.0).method(method);
+    let model = model.0;
+    changed(py, "QuantizedIo", move || {
+        let (resolved, done) = model.quantize_io(&options)?;
         Ok((resolved, json(&done)))
     })
 }

@@ -120,10 +120,10 @@ pub fn prepared(
     documents.models.into_iter().nth(index).ok_or_else(|| PyIndexError::new_err("no such document"))
 }
 
-/// What a pickled model consists of: bytes, name, folder, whether it is text, `.ptd` files.
+/// A recorded value: number of the instruction, its operator, number of the execution, name, content.
 type Tapped<'py> = (usize, String, u64, String, Bound<'py, PyAny>);
 
-/// What [`Model::__reduce__`] returns.
+/// What a pickled model consists of: bytes, name, folder, whether it is text, `.ptd` files.
 type Restored<'py> = (Bound<'py, PyBytes>, String, PathBuf, bool, Vec<PathBuf>);
 
 /// Creates a model of what it was pickled as.
@@ -700,7 +700,7 @@ impl Model {
                 true => model.run(&options, &folder)?.to_test_case()?,
                 false => model.test_case(&options)?,
             };
-            Ok(Program::state(model.resolve()?.add_test(&method, case)))
+            Program::state(model.resolve()?.add_test(&method, case))
         })?;
         Ok(Program::new(state))
     }

@@ -10,6 +10,7 @@ use pte_emit::run::{RunOptions, RunnerCommand};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use super::io::Messages;
 use super::options;
 use super::run::InputArguments;
@@ -56,11 +57,15 @@ pub fn run(arguments: &CasesArguments, messages: &Messages) -> Result<Exit, Fail
     edit.check_extension("bpte", "tests are in a .bpte")?;
     let model = edit.open(input, messages)?;
     let command = if *bless { runner.command()? } else { RunnerCommand::new("") };
+    interrupt::defer();
     let options = inputs.set(RunOptions::new(command).limits(runner.limits())).method(options::one_method(method)?);
     let (method, case) = match bless {
         true => model.run(&options, runner::folder()?.path())?.to_test_case()?,
         false => model.test_case(&options)?,
     };
+    if interrupt::is_requested() {
+        return Ok(Exit::Interrupted);
+    }
     let expected = if *bless { "with the outputs of the runtime" } else { "without expected outputs" };
     let resolved = model.resolve()?.add_test(&method, case);
     let tests = resolved.tests.iter().filter(|tests| tests.method == method);

@@ -55,6 +55,13 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
     sources.warn_unused(messages);
     let golden = Golden::new(path, model.clone())?;
     let options = arguments.comparison.options();
+    // A golden may have errors, but one that never was YAML of this kind is something else.
+    let is_other =
+        |text: &&str| !text.trim().is_empty() && !["methods", "named_data"].iter().any(|key| text.contains(key));
+    if model.as_ref().and_then(Model::text).filter(is_other).is_some() {
+        let message = "expected `methods` or `named_data`, found other YAML; remove the file to write a new one";
+        return Err(Error::input(Code::UnexpectedInput, &path.display().to_string(), message).into());
+    }
     if arguments.bless || variable("BLESS").is_some_and(|value| value != "0") {
         let new = golden.blessed(&produced, &options)?;
         return bless(path, model.as_ref(), new, messages).map(|()| Exit::Ok);

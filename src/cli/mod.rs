@@ -48,6 +48,7 @@ pub mod outputs;
 mod paint;
 mod payload;
 mod profile;
+mod quantized_io;
 mod reduce;
 mod releases;
 mod rename;
@@ -178,6 +179,8 @@ enum Command {
     ///
     /// Such as intermediate results. Memory is planned again.
     Outputs(change_outputs::ChangeOutputsArguments),
+    /// Quantize inputs and outputs: pass and get the integers.
+    Io(quantized_io::IoArguments),
     /// Add a test to a program, which becomes a .bpte.
     Tests(Box<cases::CasesArguments>),
     /// Lower the bounds of dynamic inputs, or make them static.
@@ -320,6 +323,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Outputs(arguments)) => change_outputs::run(&arguments, &messages),
+        Some(Command::Io(arguments)) => quantized_io::run(&arguments, &messages),
         Some(Command::Tests(arguments)) => cases::run(&arguments, &messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
         Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),

@@ -15,6 +15,7 @@ use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::destination::Destination;
 use super::diff::numeric::tolerance;
 use super::exit::{Exit, Failure};
 use super::interrupt;
@@ -125,6 +126,13 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
             "outputs are written as a .safetensors, found `{found}`; `--json` prints them"
         )));
     }
+    let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
+    let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
+    let destination = Destination { inputs: read.collect(), ..Destination::default() };
+    let given = arguments.inputs.values.iter().filter_map(|(_, value)| value.strip_prefix('@'));
+    let given = given.map(|path| Path::new(path.rsplit_once(':').map_or(path, |(file, _)| file)));
+    let targets = [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten().map(PathBuf::as_path);
+    destination.check_targets(targets, given)?;
     let files = [&arguments.save_outputs, &arguments.expected, &arguments.save_etdump];
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
@@ -169,7 +177,8 @@ fn run_method(
         if let Some(difference) = &found.compare(file, allowed)?.difference {
             exit = Exit::Input;
             let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
-            let message = format!("`{}`: {}", name.unwrap_or_default(), test::difference_text(difference));
+            let message =
+                format!("`{}`: {}", name.unwrap_or_else(|| "--tap".to_owned()), test::difference_text(difference));
             messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
         }
     }
@@ -187,7 +196,7 @@ fn run_method(
 }
 
 fn write(outputs: &mut Outputs, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    outputs.write(path, Replaced::Any, bytes.len() as u64, &|_| (), |out| out.write_all(bytes))
+    outputs.write(path, Replaced::Binary, bytes.len() as u64, &|_| (), |out| out.write_all(bytes))
 }
 
 /// Formats the outputs: name, kind, statistics, and the first elements.

@@ -16,7 +16,7 @@ mod tests {
     use pte_emit::{
         deploy::{Firmware, KernelList},
         diff::NumericComparison,
-        edit::{BoundReport, ChangedOutputs, Extracted, Merged, Optimization},
+        edit::{BoundReport, ChangedOutputs, Extracted, Merged, Optimization, QuantizedIo},
         inspect::{FileSize, Inspection},
         payload::{Payload, PayloadSummary},
         profile::TimeProfile,
@@ -108,7 +108,14 @@ mod tests {
                 "edit",
                 schema(
                     "Results of edits, as the Python package has them",
-                    &[of::<Optimization>, of::<BoundReport>, of::<Merged>, of::<Extracted>, of::<ChangedOutputs>],
+                    &[
+                        of::<Optimization>,
+                        of::<BoundReport>,
+                        of::<Merged>,
+                        of::<Extracted>,
+                        of::<ChangedOutputs>,
+                        of::<QuantizedIo>,
+                    ],
                 ),
             ),
             ("corpus", schema("manifest.json of pte-emit generate --corpus", &[of::<CorpusManifest<'static>>])),

@@ -328,6 +328,23 @@ fn the_greater_of_two_numbers_that_is_not_chosen_is_not_checked() {
     assert_eq!(found, []);
 }
 
+/// The least integer and -1 belong to other elements.
+#[test]
+fn quotients_are_those_of_elements() {
+    let call = |divisors: &str| {
+        errors_in(&format!(
+            "    values:
+      a: {{tensor: int64, data: [-9223372036854775808, 5]}}
+      b: {{tensor: int64, data: {divisors}}}
+      o: {{tensor: int64, sizes: [2]}}
+    outputs: [o]
+    instructions:
+      - {{kernel: aten::floor_divide.out, args: [a, b], out: o}}"
+        ))
+    };
+    assert_eq!((call("[2, -1]"), call("[-1, 2]")), (vec![], vec![O_14]));
+}
+
 #[test]
 fn operands_of_the_caller_are_not_errors() {
     let values = "    values:

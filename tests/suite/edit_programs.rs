@@ -8,7 +8,10 @@ use pte_emit::{
     AssembleOptions, Model, Resolved,
     check::CheckOptions,
     diff::{DiffArea, DiffOptions},
-    edit::{MergeOptions, Merged, MetadataOptions, MethodRename, Optimization, OptimizeOptions, StripKind},
+    edit::{
+        MergeOptions, Merged, MetadataOptions, MethodRename, Optimization, OptimizeOptions, QuantizedIoOptions,
+        StripKind,
+    },
     plan::LayoutConfig,
 };
 use pte_generate::calls::repeatable;
@@ -222,6 +225,34 @@ fn equal_metadata_are_kept_once_and_data_of_keys_are_merged() {
     let inputs = vec![yaml("a.yaml", &method("b", "01")), yaml("b.yaml", &method("a", "02"))];
     let error = Resolved::merge(inputs, &MergeOptions::default()).unwrap_err().to_string();
     assert!(error.contains("a.yaml and b.yaml have the key `shared` with other bytes"), "{error}");
+}
+
+#[test]
+fn only_what_is_quantized_alone_becomes_a_quantized_input() {
+    let model = |uses: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], outputs: [q, y],
+               instructions: [{{kernel: quantized_decomposed::quantize_per_tensor.out, args: [x, 0.5, 0, 0, 255, uint8],
+               out: q}}, {{kernel: aten::relu.out, args: [{uses}], out: y}}]}}}}"
+        );
+        Model::from_yaml("q.yaml", yaml, ".")
+    };
+    let quantized = |model: &Model, names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let done = model.quantize_io(&QuantizedIoOptions::default().names(names));
+        done.map(|(resolved, _)| resolved).map_err(|error| error.to_string())
+    };
+    let changed = quantized(&model("q"), &[]).unwrap();
+    assert_eq!(changed.program.plans()[0].instructions().count(), 1);
+    for (uses, names, expected) in [
+        ("x", &[][..], "no input is quantized by the first instruction that uses it"),
+        ("x", &["x"], "`x` cannot be quantized: several instructions use it"),
+        ("q", &["y"], "`y` cannot be quantized: it is a tensor of uint8"),
+        ("q", &["z"], "no input or output `z`; there are `x`, `q`, `y`"),
+    ] {
+        let error = quantized(&model(uses), names).map(|_| ()).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 /// Metadata are for the application, and no data that a delegate lacks.

@@ -204,3 +204,13 @@ fn examples_are_golden() {
         assert_eq!(lost, [&""; 0], "{}", file.display());
     }
 }
+
+/// Only YAML of a program or of data is replaced.
+#[test]
+fn other_yaml_is_no_golden() {
+    let other = "services: {web: {image: nginx}}\n";
+    let folder = Folder::new(&[("m.yaml", LINEAR), ("compose.yaml", other)]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    folder.run(&["golden", "m.pte", "compose.yaml", "--bless"]).exits(1);
+    assert_eq!(folder.read("compose.yaml"), other.as_bytes());
+}

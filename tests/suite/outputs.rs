@@ -37,6 +37,7 @@ const WRITERS: &[(&[&str], &str, bool)] = &[
     (&["bound", "m.pte", "--static", "-o", "OUT.pte"], "OUT.pte", true),
     (&["metadata", "set", "m.pte", "get_k=1", "-o", "OUT.pte"], "OUT.pte", true),
     (&["outputs", "add", "m.pte", "x", "-o", "OUT.pte"], "OUT.pte", true),
+    (&["io", "q.yaml", "--quantized", "-o", "OUT.pte"], "OUT.pte", true),
     (&["tests", "add", "m.pte", "-o", "OUT.bpte"], "OUT.bpte", true),
     (&["weights", "set", "c.pte", "--from", "w.ptd", "-o", "OUT.pte"], "OUT.pte", true),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.yaml"], "OUT.yaml", false),
@@ -46,7 +47,10 @@ const WRITERS: &[(&[&str], &str, bool)] = &[
 fn programs() -> Folder {
     let delegate = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, delegates: {part: {backend: Mine, data: {hex: 00ff}}},
         inputs: [x], outputs: [x], instructions: [{delegate: part, args: [x]}]}}";
-    let folder = Folder::new(&[("m.yaml", RELU), ("x.yaml", delegate)]);
+    let quantized =
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [q], instructions:
+        [{kernel: quantized_decomposed::quantize_per_tensor.out, args: [x, 0.5, 0, 0, 255, uint8], out: q}]}}";
+    let folder = Folder::new(&[("m.yaml", RELU), ("x.yaml", delegate), ("q.yaml", quantized)]);
     let linear = root().join("examples/linear.yaml");
     for (from, to) in [("m.yaml", "m.pte"), ("m.yaml", "m.bpte"), (linear.to_str().unwrap(), "c.pte")] {
         folder.run(&[from, "-q", "-o", to]).exits(0);

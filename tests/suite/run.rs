@@ -77,6 +77,24 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
 }
 
+/// What a run reads is not overwritten, nor text.
+#[test]
+fn files_that_are_read_are_kept() {
+    let folder = folder();
+    folder.write("notes.safetensors", "some text\n");
+    folder.run(&["relu.yaml", "-q", "-o", "relu.pte"]).exits(0);
+    run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "--save-outputs", "out.safetensors"]).exits(0);
+    for arguments in [
+        &["relu.pte", "--save-etdump", "relu.pte"][..],
+        &["relu.yaml", "-i", "x=@out.safetensors:y", "--save-outputs", "out.safetensors"],
+        &["relu.yaml", "--expected", "out.safetensors", "--save-outputs", "out.safetensors"],
+        &["relu.yaml", "--save-outputs", "notes.safetensors"],
+    ] {
+        run(&folder, arguments).exits(2);
+    }
+    assert_eq!(folder.read("notes.safetensors"), b"some text\n");
+}
+
 #[test]
 fn outputs_are_printed_with_statistics_and_times() {
     let folder = folder();

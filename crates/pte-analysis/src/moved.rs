@@ -109,6 +109,7 @@ impl MovedMemory<'_> {
         let mut seen: HashSet<Holder> = open.iter().copied().collect();
         while let Some(holder) = open.pop() {
             self.follow(&mut walk, &holder, spend)?;
+            spend(by_base.of(holder.value).len())?;
             for &index in by_base.of(holder.value) {
                 let alias = &aliases[index as usize];
                 let next = Holder { source: holder.source, value: alias.result, since: alias.step };

@@ -221,14 +221,26 @@ fn check_quotient(
     if has_mode && matches!(call.argument(2), Some((_, EValue::Null))) || call.is_only_callers(value) {
         return;
     }
-    let divides_by_one = match other {
-        EValue::Tensor(other) => {
-            let is_wider = tensor.scalar_type == ScalarType::INT && other.scalar_type == ScalarType::LONG;
-            !is_wider && call.ints(by, findings, locate).iter().any(|ints| ints.contains(&-1))
+    let divisors: Vec<ConstantInts> = match other {
+        EValue::Tensor(other) if tensor.scalar_type == ScalarType::INT && other.scalar_type == ScalarType::LONG => {
+            return;
         }
-        _ => call.int(divisor) == Some(-1),
+        EValue::Tensor(_) => call.ints(by, findings, locate),
+        _ if call.int(divisor) == Some(-1) => vec![[-1].into_iter().collect()],
+        _ => return,
     };
-    if divides_by_one && call.ints(value, findings, locate).iter().any(|ints| ints.contains(&least)) {
+    if !divisors.iter().any(|divisors| divisors.contains(&-1)) {
+        return;
+    }
+    // Elements of equal sizes belong to each other; those of others are not told apart.
+    let is_alike = other.as_tensor().is_some_and(|other| sizes(other) == sizes(tensor));
+    let overflows =
+        |dividends: &ConstantInts, divisors: &ConstantInts| match is_alike && dividends.len() == divisors.len() {
+            true => dividends.iter().zip(divisors.iter()).any(|pair| pair == (&least, &-1)),
+            false => dividends.contains(&least) && divisors.contains(&-1),
+        };
+    let dividends = call.ints(value, findings, locate);
+    if dividends.iter().any(|dividends| divisors.iter().any(|divisors| overflows(dividends, divisors))) {
         findings.add(O_14, || {
             let names = [dividend, divisor].map(|at| &call.known.signature.args[at].name);
             let found = format!("{least} in argument `{}` of {}, with the divisor -1", names[0], call.known.name);

@@ -207,8 +207,17 @@ pub fn recognize(text: &str) -> Vec<Recognized> {
         return vec![whole];
     }
     let mut found: Vec<Recognized> = Vec::new();
+    let is_log = text.contains('\n');
     for line in text.lines() {
-        let speaker = if text.contains('\n') { Speaker::of(line) } else { Speaker::Runtime };
+        // The numbers of a signal are addresses and reasons of the system.
+        let is_signal = SIGNALS.iter().any(|word| line.contains(word));
+        let speaker = if is_signal {
+            Speaker::Other
+        } else if is_log {
+            Speaker::of(line)
+        } else {
+            Speaker::Runtime
+        };
         let mut at = messages(line, speaker);
         words(line, speaker, &mut at);
         // Of several that begin at the same place, the first of the table counts; a part of it is nothing else.
@@ -283,11 +292,15 @@ fn matched(line: &str, pattern: &'static str) -> Option<(Range<usize>, Values)> 
     })
 }
 
+/// Words of lines about a signal that ended the process.
+const SIGNALS: [&str; 5] = ["SIGSEGV", "SIGBUS", "SEGV_", "EXC_BAD_ACCESS", "fault addr"];
+
 /// Adds the errors, rules and codes among the words of a line.
 fn words(line: &str, speaker: Speaker, found: &mut Vec<(Range<usize>, Recognized)>) {
     let is_other = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
     let last = line.trim_end_matches(is_other).len();
     let (mut next, mut end, mut previous) = (0, 0, "");
+    let mut of_line: Option<Option<Phase>> = None;
     for piece in line.split_inclusive(is_other) {
         let (word, start) = (piece.trim_end_matches(is_other), next);
         next += piece.len();
@@ -311,7 +324,10 @@ fn words(line: &str, speaker: Speaker, found: &mut Vec<(Range<usize>, Recognized
             None => is_runtime && error.name == word && !["Internal", "Ok"].contains(&word),
         };
         let error = RuntimeError::find(word).filter(is_error);
-        let error = error.map(|error| phase(line).and_then(|phase| error.in_phase(phase)).unwrap_or(error));
+        let error = error.map(|error| {
+            let phase = *of_line.get_or_insert_with(|| phase(line));
+            phase.and_then(|phase| error.in_phase(phase)).unwrap_or(error)
+        });
         // `check` writes `invalid[R-1]`.
         let is_id = word.contains('-') && (speaker != Speaker::Other || between.ends_with('['));
         let recognized = error.map(Recognized::Error).or_else(|| is_id.then(|| identified(word))?);

@@ -67,7 +67,7 @@ pub(crate) fn method_of(program: &Program, name: Option<&str>) -> Result<usize, 
     let names = || first_names(plans.iter().map(|plan| plan.name.as_deref().unwrap_or_default()));
     match name {
         _ if plans.is_empty() => {
-            Err(BoundError::new("the file has no methods", "its inputs and outputs are those of a method"))
+            Err(BoundError::new("the file has no methods", "expected a program: a .ptd has no inputs and outputs"))
         }
         None if plans.len() == 1 => Ok(0),
         None => Err(BoundError::new(

@@ -23,6 +23,7 @@ pub mod outputs;
 pub mod pattern;
 pub mod payloads;
 pub mod prune;
+pub mod quantized_io;
 pub mod remap;
 pub mod rename;
 pub mod strip;

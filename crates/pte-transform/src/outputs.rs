@@ -66,15 +66,15 @@ pub fn change(
         }
     }
     outputs.retain(is_kept);
-    let analysis = Method::new(plan);
+    let (analysis, has_content, is_input) = (Method::new(plan), plan.has_content(), plan.is_input());
     for added in &options.add {
         let Some(value) = names.iter().position(|name| name == added) else {
-            let may_return = |value: &usize| unreturnable(&analysis, *value).is_none();
+            let may_return = |value: &usize| unreturnable(&analysis, &has_content, *value).is_none();
             let known = (0..names.len()).filter(may_return).map(|value| names[value].as_str());
             errors.push(unknown("value", added, known.filter(|name| !name.is_empty())));
             continue;
         };
-        match unreturnable(&analysis, value) {
+        match unreturnable(&analysis, &has_content, value) {
             Some(reason) => {
                 errors.push(Code::UnmetRequest.whole(format!("`{}` cannot be an output: {reason}", clipped(added))));
             }
@@ -84,7 +84,7 @@ pub fn change(
             None => {
                 let mut accesses =
                     analysis.by_value().of(value).iter().map(|at| analysis.accesses().list[*at as usize]);
-                overwrites |= plan.is_input()[value] && accesses.any(|access| access.kind.is_in_place());
+                overwrites |= is_input[value] && accesses.any(|access| access.kind.is_in_place());
                 outputs.push(ValueId::of(value));
             }
         }
@@ -127,13 +127,13 @@ fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
 }
 
 /// Returns the reason why a method cannot return a value; `None` if it can.
-fn unreturnable(method: &Method<'_>, value: usize) -> Option<String> {
+fn unreturnable(method: &Method<'_>, has_content: &[bool], value: usize) -> Option<String> {
     let plan: &ExecutionPlan = method.plan;
     match &plan.values()[value] {
         EValue::Tensor(_) => {
             let accesses = method.by_value().of(value).iter();
             let is_written = accesses.copied().any(|at| method.accesses().list[at as usize].kind.may_write());
-            let is_set = is_written || plan.has_content()[value];
+            let is_set = is_written || has_content[value];
             (!is_set)
                 .then(|| "nothing computes it; values inside of the payload of a delegate are not values".to_owned())
         }

@@ -1,5 +1,5 @@
 //! `runner install` and `run` in the real runtime: the outputs of all examples with tests are the expected ones, and
-//! recorded values those of programs that return them.
+//! recorded values those of programs that return them; quantized inputs and outputs are the integers of the numbers.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::support::folder::Folder;
 use crate::support::program::files;
 use crate::support::{root, runner, seed};
 use data_encoding::HEXLOWER;
-use pte_emit::edit::OutputOptions;
+use pte_emit::edit::{OutputOptions, QuantizedIoOptions};
 use pte_emit::program::test_cases::TestData;
 use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, compare_outputs};
 use pte_emit::{AssembleOptions, Model};
@@ -129,4 +129,43 @@ fn recorded_values_are_those_of_outputs() {
     }
     println!("{compared} values are equal, {kept} cannot be outputs");
     assert!(compared > 100 && kept < compared / 10, "{compared} compared, {kept} kept");
+}
+
+/// Quantized programs: the second one by calls.
+const QUANTIZED: &str =
+    "methods: {forward: {values: {x: {tensor: float32, sizes: [6]}}, inputs: [x], outputs: [y], instructions: [
+    {kernel: quantized_decomposed::quantize_per_tensor.out, args: [x, 0.25, 10, 0, 255, uint8], out: q},
+    {kernel: quantized_decomposed::dequantize_per_tensor.out, args: [q, 0.25, 10, 0, 255, uint8], out: f},
+    {kernel: aten::add.Scalar_out, args: [f, 0.75], out: g},
+    {kernel: quantized_decomposed::quantize_per_tensor.out, args: [g, 0.5, -3, -128, 127, int8], out: r},
+    {kernel: quantized_decomposed::dequantize_per_tensor.out, args: [r, 0.5, -3, -128, 127, int8], out: y}]}}";
+
+/// A program with quantized inputs and outputs computes the integers of the numbers that it computed before.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn quantized_inputs_and_outputs_are_the_integers_of_the_numbers() {
+    let folder = Folder::new(&[]);
+    let options = RunOptions::new(RunnerCommand::new(runner::locate()));
+    let convolution = Model::open(root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
+    for (model, count, numbers) in
+        [(convolution, 9, -7..20), (Model::from_yaml("calls.yaml", QUANTIZED, "."), 6, 3..250)]
+    {
+        let (resolved, done) = model.quantize_io(&QuantizedIoOptions::default()).unwrap();
+        let bytes = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let [input, output] = &done.values[..] else { panic!("{done:?}") };
+        let integers: Vec<i64> = numbers.step_by(3).cycle().take(count).collect();
+        let floats = integers.iter().map(|number| (number - input.zero_point) as f64 * input.scale);
+        let text = |numbers: Vec<String>| options.clone().inputs(vec![("0".into(), numbers.join(","))]);
+        let elements = |model: &Model, numbers: Vec<String>| {
+            let found = model.run(&text(numbers), folder.path()).unwrap();
+            found.outputs[0].1.elements(usize::MAX).unwrap()
+        };
+        let before = elements(&model, floats.map(|number| number.to_string()).collect());
+        let after = Model::from_binary("quantized.pte", bytes);
+        let after = elements(&after, integers.iter().map(i64::to_string).collect());
+        let after =
+            after.iter().map(|number| (number.parse::<i64>().unwrap() - output.zero_point) as f64 * output.scale);
+        let before: Vec<f64> = before.iter().map(|number| number.parse().unwrap()).collect();
+        assert_eq!(after.collect::<Vec<f64>>(), before);
+    }
 }

@@ -1,6 +1,6 @@
 //! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`],
-//! [`Resolved::rename_methods`], [`Resolved::strip`], [`Model::change_outputs`] and metadata. Memory plans are kept,
-//! except by a merge that shares state, and for new outputs.
+//! [`Resolved::rename_methods`], [`Resolved::strip`], [`Model::change_outputs`], [`Model::quantize_io`] and metadata.
+//! Memory plans are kept, except by a merge that shares state, for new outputs, and for inputs of other types.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -27,9 +27,10 @@ use pte_transform::merge::{MergeInput, MergeOptions, Merged};
 use pte_transform::metadata::{MetadataChange, MetadataEntry, MetadataOptions};
 use pte_transform::optimize::minimize::kept_plan;
 use pte_transform::outputs::{ChangedOutputs, OutputOptions};
+use pte_transform::quantized_io::{QuantizedIo, QuantizedIoOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
-use pte_transform::{extract, merge, metadata, outputs, rename, strip};
+use pte_transform::{extract, merge, metadata, outputs, quantized_io, rename, strip};
 
 /// Parts of one kind that [`Resolved::strip`] removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -349,15 +350,52 @@ impl Model {
     /// Names that the method does not have, values that nothing computes; a new output of a method whose memory plan no
     /// planner gives.
     pub fn change_outputs(&self, options: &OutputOptions) -> Result<(Resolved, ChangedOutputs), Error> {
-        let mut resolved = self.resolve_for_changes()?;
-        let keeps = |resolved: &Resolved| resolved.program.plans().iter().any(|plan| kept_plan(plan).is_some());
-        if !options.add.is_empty() && keeps(&resolved) {
-            resolved = self.resolve_printed(Reproduction::AllButOffsets)?;
-        }
+        let mut resolved = match options.add.is_empty() {
+            true => self.resolve_for_changes()?,
+            false => self.resolve_to_plan()?,
+        };
         let (program, tests, origins) = (&mut resolved.program, &mut resolved.tests, &resolved.origins);
         let name = |method, value| origins.name(method, value).map(str::to_owned);
         let changed = outputs::change(program, tests, options, name).map_err(|error| failed(&self.label(), error))?;
         Ok((resolved, changed))
+    }
+
+    /// Makes inputs and outputs quantized that a method quantizes first and dequantizes last, by calls or in payloads
+    /// of XNNPACK: the caller passes and gets the integers. Memory is planned again. Tests of the method are removed,
+    /// since their inputs are of other types.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{QuantizedIo, QuantizedIoOptions, QuantizedValue};
+    ///
+    /// let model = Model::open("examples/xnnpack_quantized_convolution.yaml")?;
+    /// let (resolved, done): (_, QuantizedIo) = model.quantize_io(&QuantizedIoOptions::default())?;
+    /// let x: &QuantizedValue = &done.values[0];
+    /// assert_eq!((&*x.name, &*x.scalar_type, x.scale, x.zero_point), ("x", "int8", 0.5, 0));
+    /// assert_eq!(resolved.program.plans()[0].tensors().count(), 2);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names that the method does not have, inputs and outputs that something else uses, too; a method whose memory
+    /// plan no planner gives.
+    pub fn quantize_io(&self, options: &QuantizedIoOptions) -> Result<(Resolved, QuantizedIo), Error> {
+        let mut resolved = self.resolve_to_plan()?;
+        let (mut program, mut tests) = (std::mem::take(&mut resolved.program), std::mem::take(&mut resolved.tests));
+        let origins = &resolved.origins;
+        let name = |method, value| origins.name(method, value).map(str::to_owned);
+        let done = quantized_io::quantize(&mut program, &mut tests, options, name);
+        let done = done.map_err(|error| failed(&self.label(), error))?;
+        Ok((resolved.edited(program, tests), done))
+    }
+
+    /// Resolves the source for a change that needs other memory: a file without its offsets, if it states some.
+    fn resolve_to_plan(&self) -> Result<Resolved, Error> {
+        let resolved = self.resolve_for_changes()?;
+        match resolved.program.plans().iter().any(|plan| kept_plan(plan).is_some()) {
+            true => self.resolve_printed(Reproduction::AllButOffsets),
+            false => Ok(resolved),
+        }
     }
 }
 

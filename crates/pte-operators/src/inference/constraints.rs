@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Call;
-use super::promotion::{Category, category, result_type};
+pub use super::promotion::Category;
+use super::promotion::{category, result_type};
 use super::shape::element_count;
 use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::{Base, Signature};

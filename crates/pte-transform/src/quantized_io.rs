@@ -1,0 +1,331 @@
+//! Makes the inputs and outputs of a method quantized: what it quantizes first, or dequantizes last, is what the caller
+//! passes and gets. The calls and the conversions in XNNPACK payloads that did so are removed.
+//!
+//! Memory is not planned here: the method must have no stated offsets.
+
+use pte_analysis::method::Method;
+use pte_model::data::Blob;
+use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
+use pte_model::format::ScalarType;
+use pte_model::program::instruction::Callee;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{DelegateId, EValue, Memory, Program, ValueId};
+use pte_xnnpack::BACKEND;
+use pte_xnnpack::decode::decode;
+use pte_xnnpack::encode::encode;
+use pte_xnnpack::model::{Graph, NodeOperation};
+use pte_xnnpack::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operation, QuantParams};
+use serde::Serialize;
+
+use crate::bound::method_of;
+use crate::error::EditError;
+use crate::optimize::minimize::kept_plan;
+use crate::prune::prune;
+use crate::remap::Remap;
+
+pte_model::options! {
+    /// Options of [`quantize`].
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub struct QuantizedIoOptions {
+        /// Method; needed if there are several.
+        pub method: Option<String>,
+        /// Inputs and outputs by their names in `dump`; all that can be quantized if it is empty.
+        pub names: Vec<String>,
+    }
+}
+
+/// Changes that [`quantize`] made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct QuantizedIo {
+    /// Name of the method.
+    pub method: String,
+    /// Inputs and outputs that are quantized now.
+    pub values: Vec<QuantizedValue>,
+    /// Number of tests of the method, which were removed: their inputs or outputs are of other types.
+    pub removed_tests: usize,
+}
+
+/// An input or output that is quantized now: a number of the former one is `(integer - zero_point) * scale`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct QuantizedValue {
+    /// Its former name.
+    pub name: String,
+    /// It is an input.
+    pub is_input: bool,
+    /// Word of the element type.
+    pub scalar_type: String,
+    /// Scale.
+    pub scale: f64,
+    /// Zero point.
+    pub zero_point: i64,
+}
+
+/// How an input or output can be quantized.
+struct Change {
+    is_input: bool,
+    /// The tensor of floating point numbers.
+    value: usize,
+    by: By,
+    scalar_type: ScalarType,
+    scale: f64,
+    zero_point: i64,
+}
+
+enum By {
+    /// A call, which is no longer needed, and the quantized tensor.
+    Call { step: usize, quantized: usize },
+    /// A conversion in a payload, of an argument of a delegate.
+    Delegate { delegate: usize, argument: u32 },
+}
+
+/// Quantizes inputs and outputs of a method. `name` returns the name of a value.
+///
+/// # Errors
+/// Names that the method does not have; inputs and outputs that something else uses, too, or that are not quantized; a
+/// method with stated offsets. Nothing is changed.
+pub fn quantize(
+    program: &mut Program,
+    tests: &mut Vec<MethodTests>,
+    options: &QuantizedIoOptions,
+    name: impl Fn(usize, usize) -> Option<String>,
+) -> Result<QuantizedIo, EditError> {
+    let index = method_of(program, options.method.as_deref()).map_err(|error| {
+        let mut message: Diagnostic = Code::UnmetRequest.whole(error.message);
+        message.help = error.help;
+        vec![message]
+    })?;
+    let plan = &program.plans()[index];
+    if let Some(reason) = kept_plan(plan) {
+        let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
+        return Err(EditError::request(message));
+    }
+    let method = &Method::new(plan);
+    let named = |value: usize| name(index, value).unwrap_or_else(|| format!("values[{value}]"));
+    let ends = |ids: &Option<Vec<ValueId>>| -> Vec<usize> {
+        ids.iter().flatten().filter_map(|id| id.within(plan.values().len())).collect()
+    };
+    let inputs = ends(&plan.inputs).into_iter().map(|value| (true, value));
+    let ends: Vec<(bool, usize)> = inputs.chain(ends(&plan.outputs).into_iter().map(|value| (false, value))).collect();
+    let names: Vec<String> = ends.iter().map(|(_, value)| named(*value)).collect();
+    let is_wanted = |name: &String| options.names.is_empty() || options.names.contains(name);
+    let (mut changes, mut errors) = (Vec::new(), Vec::<Diagnostic>::new());
+    for unknown in options.names.iter().filter(|wanted| !names.contains(wanted)) {
+        let known = names.iter().map(String::as_str);
+        let message = format!("no input or output `{}`; there are {}", clipped(unknown), first_names(known.clone()));
+        errors.push(Code::UnmetRequest.whole(message).suggest(unknown, known));
+    }
+    let mut graphs = Graphs { program, method, decoded: Vec::new() };
+    for ((is_input, value), name) in ends.into_iter().zip(&names).filter(|(_, name)| is_wanted(name)) {
+        match change(&mut graphs, is_input, value) {
+            Ok(change) => changes.push(change),
+            Err(reason) if !options.names.is_empty() => {
+                errors.push(Code::UnmetRequest.whole(format!("`{}` cannot be quantized: {reason}", clipped(name))));
+            }
+            Err(_) => {}
+        }
+    }
+    if changes.is_empty() && errors.is_empty() {
+        let message = "no input is quantized by the first instruction that uses it, and no output is dequantized last";
+        errors.push(Code::UnmetRequest.whole(message));
+    }
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    let values = changes.iter().map(|change| QuantizedValue {
+        name: named(change.value),
+        is_input: change.is_input,
+        scalar_type: change.scalar_type.to_string(),
+        scale: change.scale,
+        zero_point: change.zero_point,
+    });
+    let mut done =
+        QuantizedIo { method: plan.name.clone().unwrap_or_default(), values: values.collect(), removed_tests: 0 };
+    let mut encoded = Vec::new();
+    for (delegate, mut graph) in std::mem::take(&mut graphs.decoded) {
+        let mut is_changed = false;
+        for change in &changes {
+            if let By::Delegate { delegate: of, argument } = change.by
+                && of == delegate
+            {
+                is_changed = true;
+                remove_conversion(&mut graph, argument, change.is_input);
+            }
+        }
+        if is_changed {
+            let failed = |error: std::io::Error| EditError::request(format!("the payload cannot be written: {error}"));
+            encoded.push((delegate, encode(&graph).map_err(|error| failed(std::io::Error::other(error.to_string())))?));
+        }
+    }
+    apply(program, index, &changes, encoded);
+    prune(program);
+    for tests in tests.iter_mut().filter(|tests| tests.method == done.method) {
+        done.removed_tests += std::mem::take(&mut tests.cases).len();
+    }
+    tests.retain(|tests| !tests.cases.is_empty());
+    Ok(done)
+}
+
+/// Payloads of XNNPACK.
+struct Graphs<'p> {
+    program: &'p Program,
+    method: &'p Method<'p>,
+    /// Those that were read, by delegate.
+    decoded: Vec<(usize, Graph)>,
+}
+
+impl Graphs<'_> {
+    fn of(&mut self, delegate: DelegateId) -> Result<(usize, &Graph), String> {
+        let list = self.method.plan.delegates();
+        let index = delegate.within(list.len()).ok_or("its delegate does not exist")?;
+        if list[index].id.as_deref() != Some(BACKEND) {
+            return Err("a delegate of another backend than XNNPACK uses it".to_owned());
+        }
+        let is_call = |callee: Option<Callee>| matches!(callee, Some(Callee::Delegate(other)) if other == delegate);
+        if self.method.plan.instructions().filter(|instruction| is_call(instruction.callee())).count() > 1 {
+            return Err("its delegate is called several times".to_owned());
+        }
+        if !self.decoded.iter().any(|(known, _)| *known == index) {
+            let graph = decode(self.program.blob(list[index].processed)).map_err(|error| error.to_string())?;
+            self.decoded.push((index, graph));
+        }
+        let found = self.decoded.iter().find(|(known, _)| *known == index);
+        found.map(|(index, graph)| (*index, graph)).ok_or_else(String::new)
+    }
+}
+
+/// Finds how an input or output can be quantized.
+fn change(graphs: &mut Graphs<'_>, is_input: bool, value: usize) -> Result<Change, String> {
+    let method = graphs.method;
+    let plan = method.plan;
+    let EValue::Tensor(tensor) = &plan.values()[value] else { return Err("it is no tensor".to_owned()) };
+    if !matches!(tensor.scalar_type, ScalarType::FLOAT | ScalarType::HALF | ScalarType::DOUBLE) {
+        return Err(format!("it is a tensor of {}", tensor.scalar_type));
+    }
+    let end = plan.instructions().count();
+    let accesses = || method.by_value().of(value).iter().map(|at| method.accesses().list[*at as usize]);
+    // The calls repeat their out as the last argument.
+    let mut steps: Vec<usize> = accesses().map(|access| access.step as usize).filter(|step| *step < end).collect();
+    steps.dedup();
+    let ([step], true) = (&steps[..], is_input != accesses().any(|access| access.step as usize >= end)) else {
+        return Err("several instructions use it, or it is an input and an output".to_owned());
+    };
+    let instruction = plan.instructions().nth(*step).ok_or("nothing uses it")?;
+    match instruction.callee() {
+        Some(Callee::Operator(_)) => {
+            let wanted = match is_input {
+                true => "quantized_decomposed::quantize_per_tensor.out",
+                false => "quantized_decomposed::dequantize_per_tensor.out",
+            };
+            let known = method.operators.called(instruction).filter(|known| known.name == wanted);
+            let known = known.ok_or_else(|| format!("{wanted} does not use it"))?;
+            let args = instruction.args();
+            let out = known.signature.args.len() - 1;
+            let at = |position: usize| args.get(position).and_then(|arg| arg.within(plan.values().len()));
+            let is_fixed = |value: usize| {
+                let mut accesses = method.by_value().of(value).iter().map(|at| method.accesses().list[*at as usize]);
+                !accesses.any(|access| access.kind.may_write())
+            };
+            let constant = |position| at(position).filter(|value| is_fixed(*value)).map(|value| &plan.values()[value]);
+            let (Some(EValue::Double(scale)), Some(EValue::Int(zero_point))) = (constant(1), constant(2)) else {
+                return Err("its scale and zero point are no constants".to_owned());
+            };
+            let quantized = at(if is_input { out } else { 0 }).ok_or("the call has no such argument")?;
+            let other = plan.values()[quantized].as_tensor().ok_or("the call has no such tensor")?;
+            let writes = method.by_value().of(quantized).iter().map(|at| method.accesses().list[*at as usize]);
+            let mut writes = writes.filter(|access| access.kind.may_write());
+            let is_end = plan.is_input()[quantized] || other.has_content();
+            // What the caller gets is what the call reads.
+            if is_end
+                || writes.any(|write| if is_input { write.step as usize != *step } else { write.step as usize > *step })
+            {
+                return Err("another instruction writes the quantized tensor".to_owned());
+            }
+            let by = By::Call { step: *step, quantized };
+            let (scale, zero_point) = (*scale, *zero_point);
+            Ok(Change { is_input, value, by, scalar_type: other.scalar_type, scale, zero_point })
+        }
+        Some(Callee::Delegate(delegate)) => {
+            let argument =
+                instruction.args().iter().position(|arg| arg.get() == Some(value)).ok_or("no argument")? as u32;
+            let (delegate, graph) = graphs.of(delegate)?;
+            let (_, inner) = conversion(graph, argument, is_input).ok_or("its payload does not convert it alone")?;
+            let inner = &graph.values[inner];
+            let datatype = Datatype::of(inner.datatype).ok_or("its payload has an unknown type")?;
+            let params = inner.quantization.as_ref().filter(|params| params.kind == QuantParams::PerTensor);
+            let (Some(params), [scalar_type]) = (params, datatype.tensors) else {
+                return Err(format!("its payload converts it to {}", datatype.name));
+            };
+            let scale = params.floats(0).first().copied().ok_or("its payload has no scale")?;
+            let by = By::Delegate { delegate, argument };
+            let zero_point = params.int(1).into();
+            Ok(Change { is_input, value, by, scalar_type: *scalar_type, scale: scale.into(), zero_point })
+        }
+        None => Err("a move or a jump uses it".to_owned()),
+    }
+}
+
+/// Returns the node that converts an argument of a graph, if it is the only one that uses it, and the position of the
+/// value on its other side, which is no argument.
+fn conversion(graph: &Graph, argument: u32, is_input: bool) -> Option<(usize, usize)> {
+    let flag = if is_input { EXTERNAL_INPUT } else { EXTERNAL_OUTPUT };
+    let mut outer = graph.values.iter().filter(|value| value.external_id == argument && value.flags & flag != 0);
+    let outer = outer.next()?.id;
+    let mut users = graph.nodes.iter().enumerate().filter(|(_, node)| node.operands().any(|(_, id)| id == outer));
+    let (position, node) = users.next().filter(|_| users.next().is_none())?;
+    if node.operation != NodeOperation::Known(Operation::Convert) {
+        return None;
+    }
+    let (_, inner) = node.operands().find(|(operand, _)| operand.is_output == is_input)?;
+    let inner = graph.values.iter().position(|value| value.id == inner && value.id != outer)?;
+    (graph.values[inner].external_id == NO_ID && graph.values[inner].constant == 0).then_some((position, inner))
+}
+
+/// Makes the value on the other side of a conversion the argument.
+fn remove_conversion(graph: &mut Graph, argument: u32, is_input: bool) {
+    let Some((position, inner)) = conversion(graph, argument, is_input) else { return };
+    let Some(outer) = graph.values.iter().position(|value| value.external_id == argument) else { return };
+    let (outer_id, inner_id) = (graph.values[outer].id, graph.values[inner].id);
+    (graph.values[inner].external_id, graph.values[inner].flags) = (argument, graph.values[outer].flags);
+    for id in graph.input_ids.iter_mut().chain(&mut graph.output_ids).filter(|id| **id == outer_id) {
+        *id = inner_id;
+    }
+    graph.nodes.remove(position);
+    graph.values.remove(outer);
+}
+
+fn apply(program: &mut Program, index: usize, changes: &[Change], encoded: Vec<(usize, Blob)>) {
+    let encoded: Vec<_> = encoded.into_iter().map(|(delegate, blob)| (delegate, program.add_blob(blob))).collect();
+    let plan = &mut program.plans_mut()[index];
+    for (delegate, blob) in encoded {
+        if let Some(delegate) = plan.delegates.iter_mut().flatten().nth(delegate) {
+            delegate.processed = blob;
+        }
+    }
+    let mut kept = vec![true; plan.instructions().count()];
+    for change in changes {
+        let ids = if change.is_input { &mut plan.inputs } else { &mut plan.outputs };
+        match change.by {
+            By::Call { step, quantized } => {
+                let changed = ids.iter_mut().flatten().filter(|id| id.get() == Some(change.value));
+                changed.for_each(|id| *id = ValueId::of(quantized));
+                kept[step] = false;
+                let values = plan.values.get_or_insert_default();
+                // The caller sets its memory, too.
+                let is_unplanned = values[change.value].as_tensor().is_some_and(|tensor| tensor.memory == Memory::None);
+                if let (true, EValue::Tensor(tensor)) = (is_unplanned, &mut values[quantized]) {
+                    tensor.memory = Memory::None;
+                }
+            }
+            By::Delegate { .. } => {
+                if let Some(EValue::Tensor(tensor)) = plan.values.iter_mut().flatten().nth(change.value) {
+                    tensor.scalar_type = change.scalar_type;
+                }
+            }
+        }
+    }
+    Remap::of_instructions(plan, &kept).apply(plan);
+}
