@@ -308,6 +308,9 @@ struct OutputDocument {
     /// Size of each dimension of a tensor.
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes: Option<Vec<i32>>,
+    /// Dimensions of a tensor from the outermost in memory to the innermost, if they are not in the order of the sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dim_order: Option<Vec<u8>>,
     /// Elements in the order of memory, or the value alone. Numbers that JSON does not have are strings: `.nan`.
     data: Vec<Value>,
 }
@@ -320,9 +323,10 @@ fn json_of(text: &str) -> Value {
 impl RunDocument {
     fn new(found: &RunOutputs, with_times: bool) -> RunDocument {
         let output = |(name, value): (&String, &OutputValue)| {
-            let (mut tensor, mut shape, mut data) = (None, None, Vec::new());
+            let (mut tensor, mut shape, mut order, mut data) = (None, None, None, Vec::new());
             match value.to_test_data() {
-                Some(TestData::Tensor { scalar_type, sizes, .. }) => {
+                Some(TestData::Tensor { scalar_type, sizes, dim_order, .. }) => {
+                    order = (!dim_order.is_sorted()).then(|| dim_order.to_vec());
                     (tensor, shape) = (Some(scalar_type.to_string()), Some(sizes));
                     data = value.elements(usize::MAX).unwrap_or_default().iter().map(|text| json_of(text)).collect();
                 }
@@ -330,7 +334,7 @@ impl RunDocument {
                 Some(found) => data.push(json_of(&scalar(&found))),
                 None => {}
             }
-            OutputDocument { name: name.clone(), tensor, sizes: shape, data }
+            OutputDocument { name: name.clone(), tensor, sizes: shape, dim_order: order, data }
         };
         let times = with_times.then(|| found.times.iter().map(std::time::Duration::as_secs_f64).collect());
         let outputs = found.outputs.iter().map(|(name, value)| output((name, value))).collect();

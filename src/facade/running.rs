@@ -216,11 +216,10 @@ impl Model {
     pub fn run(&self, options: &RunOptions, folder: &Path) -> Result<RunOutputs, Error> {
         let side = self.side()?;
         let program = Executable::new(self, folder, "model")?;
-        let failed = |message: String| Error::input(Code::UnmetRequest, &self.label(), message);
         let RunInputs { index, method, inputs, outputs, names, data } = self.run_inputs(&side, options)?;
         let plan = &side.program.plans()[index];
         let taps = Taps::new(&options.taps, plan, |value| names.get(&side.path(index, Part::Value(value))).cloned());
-        let taps = taps.map_err(failed)?;
+        let taps = taps.map_err(|unknown| Error::new(Report::new(&self.label(), "", vec![unknown])))?;
         let [own, values] = ["tap.etdump", "tap.values"].map(|name| folder.join(name));
         let is_tapped = !options.taps.is_empty();
         let events = options.etdump.as_deref().or(is_tapped.then_some(&own));
@@ -342,7 +341,7 @@ impl<'o> Taps<'o> {
         wanted: &'o [String],
         plan: &ExecutionPlan,
         name: impl Fn(usize) -> Option<String>,
-    ) -> Result<Taps<'o>, String> {
+    ) -> Result<Taps<'o>, Diagnostic> {
         let count = plan.instructions().count();
         let name = |value: usize| (name(value).unwrap_or_else(|| format!("values[{value}]")), false);
         let names = (0..plan.values().len()).map(name).collect();
@@ -357,12 +356,14 @@ impl<'o> Taps<'o> {
                 None if is_found => {}
                 None => {
                     let known = taps.names.iter().map(|(name, _)| name.as_str());
-                    let known = first_names(known.filter(|name| !name.starts_with("values[")));
-                    let text = clipped(text);
-                    return Err(format!(
-                        "no value `{text}` to record, and no instruction of this number; the method has {known}, and {}",
+                    let known = known.filter(|name| !name.starts_with("values["));
+                    let message = format!(
+                        "no value `{}` to record, and no instruction of this number; the method has {}, and {}",
+                        clipped(text),
+                        first_names(known.clone()),
                         counted(count as u64, "instruction")
-                    ));
+                    );
+                    return Err(Code::UnmetRequest.whole(message).suggest(text, known));
                 }
             }
         }
@@ -388,11 +389,17 @@ impl<'o> Taps<'o> {
         for text in self.wanted {
             let (pattern, number) = (Pattern::new(text), text.parse().ok());
             if !found.iter().any(|tap| pattern.matches(&tap.name) || Some(tap.instruction) == number) {
-                return Err(format!(
-                    "nothing was recorded for `{}`: the runtime records what kernels and delegates compute, not inputs, \
-                     constants, moves, and results of its own operators; and this execution may not have reached it",
-                    clipped(text)
-                ));
+                let plan = &side.program.plans()[method];
+                let value = self.names.iter().position(|(name, _)| name == text);
+                let reason = match value.map(|value| (value, &plan.values()[value])) {
+                    Some((value, _)) if plan.is_input()[value] => "it is an input",
+                    Some((_, EValue::Tensor(tensor))) if tensor.has_content() => "no instruction computes it",
+                    _ => {
+                        "this execution did not reach it, or it is a result of a move or of an operator of the runtime \
+                         itself, which records none"
+                    }
+                };
+                return Err(format!("nothing was recorded for `{}`: {reason}", clipped(text)));
             }
         }
         Ok(found)
@@ -586,6 +593,9 @@ fn given(text: &str, tensor: &Tensor, number: u64) -> Result<Given, String> {
             }
             _ => format!("{{file: {}}}", quoted(path)),
         }));
+    }
+    if [".npy", ".safetensors"].iter().any(|extension| text.ends_with(extension)) && !text.starts_with('{') {
+        return Err(format!("a file is written after `@`, as in `@{}`", clipped(text)));
     }
     match text.strip_prefix("random") {
         Some("") => Ok(Given::Random(number)),

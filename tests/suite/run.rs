@@ -127,8 +127,13 @@ fn inputs_that_do_not_suit_the_method_are_errors() {
         (&["relu.yaml", "-i", "1=1"], "no input `1`"),
         (&["relu.yaml", "-i", "x=1,2,3"], "input `x`: found 3 numbers, but sizes [2, 2] have 4"),
         (&["relu.yaml", "-i", "x=@none.npy"], "cannot read"),
+        (&["relu.yaml", "-i", "x=x.npy"], "input `x`: a file is written after `@`, as in `@x.npy`"),
         (&["relu.yaml", "-i", "x=one"], "expected a number, found the string `one`"),
         (&["large.yaml"], "inputs of 17179869176 bytes, expected at most 268435456"),
+        (
+            &["relu.yaml", "--tap", "z"],
+            "no value `z` to record, and no instruction of this number; the method has `x`, `y`",
+        ),
         (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
         (&["relu.yaml", "--expected", "runner.sh"], "not a .safetensors file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),

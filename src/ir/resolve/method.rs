@@ -720,7 +720,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 let help = || format!("let the instruction that writes it name it: `out: {}`", clipped(name));
                 unknown.help.get_or_insert_with(help);
             }
-            return ValueId(0);
+            // No value: what the tests expect of it is not known.
+            return ValueId(-1);
         };
         let (message, label) = (|| format!("nothing writes the output `{name}`"), "has no content at the end");
         let help = match self.method.delegates.is_empty() {
