@@ -7,7 +7,7 @@ use clap::Args;
 use pte_emit::command::text::{counted, escaped};
 use pte_emit::command::{DiffStyle, DiffText};
 use pte_emit::diff::{DiffData, DiffKind};
-use pte_emit::{Code, Error, Golden, Model, NewGolden};
+use pte_emit::{Golden, NewGolden};
 
 use super::diff::{ComparisonArguments, painted};
 use super::exit::{Exit, Failure};
@@ -53,18 +53,11 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
     let produced = open(produced)?;
     let model = if path.exists() { Some(open(path)?) } else { None };
     sources.warn_unused(messages);
-    let golden = Golden::new(path, model.clone())?;
+    let golden = Golden::new(path, model)?;
     let options = arguments.comparison.options();
-    // A golden may have errors, but one that never was YAML of this kind is something else.
-    let is_other =
-        |text: &&str| !text.trim().is_empty() && !["methods", "named_data"].iter().any(|key| text.contains(key));
-    if model.as_ref().and_then(Model::text).filter(is_other).is_some() {
-        let message = "expected `methods` or `named_data`, found other YAML; remove the file to write a new one";
-        return Err(Error::input(Code::UnexpectedInput, &path.display().to_string(), message).into());
-    }
     if arguments.bless || variable("BLESS").is_some_and(|value| value != "0") {
         let new = golden.blessed(&produced, &options)?;
-        return bless(path, model.as_ref(), new, messages).map(|()| Exit::Ok);
+        return bless(path, new, messages).map(|()| Exit::Ok);
     }
     let Some(found) = golden.compare(&produced, &options)? else { return Ok(Exit::Ok) };
     let names = [&*found.names[0], &*found.names[1]];
@@ -90,18 +83,12 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
 }
 
 /// Writes the golden YAML and its data, or nothing.
-fn bless(path: &Path, old: Option<&Model>, new: Option<NewGolden>, messages: &Messages) -> Result<(), Failure> {
+fn bless(path: &Path, new: Option<NewGolden>, messages: &Messages) -> Result<(), Failure> {
     let name = path.display().to_string();
     let Some(NewGolden { text, files, .. }) = new else {
         messages.summary(&format!("{}: unchanged\n", escaped(&name)));
         return Ok(());
     };
-    if let Some(old) = old.and_then(Model::text)
-        && std::fs::read(path).map_err(|error| Failure::reading(&name, &error))? != old.as_bytes()
-    {
-        let message = "the file has variables (`${NAME}`), which would be lost, or has changed; write it by hand";
-        return Err(Error::input(Code::UnmetRequest, &name, message).into());
-    }
     let mut outputs = Outputs::default();
     let _folders = outputs.write_extracted(path, &files)?;
     outputs.write_text(path, Replaced::Any, &text)?;

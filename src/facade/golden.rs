@@ -155,8 +155,9 @@ impl Golden {
     /// comments and the names of values.
     ///
     /// # Errors
-    /// A file that cannot be read, or that YAML cannot express.
+    /// A file that cannot be read, or that YAML cannot express; a golden YAML with variables, or that is something else.
     pub fn blessed(&self, produced: &Model, options: &DiffOptions) -> Result<Option<NewGolden>, Error> {
+        self.check_replaceable()?;
         let (produced, format) = file_of(produced)?;
         if self.model.is_some() && matches!(self.differences(&produced, format, options), Ok(None)) {
             return Ok(None);
@@ -197,6 +198,24 @@ impl Golden {
             fs::write(&self.path, text)
         };
         write().map_err(|error| Error::io(&self.path.display().to_string(), "cannot write", &error))
+    }
+
+    /// Checks that a new version loses nothing of the golden YAML.
+    fn check_replaceable(&self) -> Result<(), Error> {
+        let Some(old) = self.model.as_ref().and_then(Model::text) else { return Ok(()) };
+        // It may have errors, but what never was YAML of this kind is something else.
+        if !old.trim().is_empty() && !["methods", "named_data"].iter().any(|key| old.contains(key)) {
+            let message = "expected `methods` or `named_data`, found other YAML; remove the file to write a new one";
+            return Err(self.refused(message.to_owned()));
+        }
+        match fs::read(&self.path) {
+            Ok(text) if text != old.as_bytes() => Err(self.refused(
+                "the file has variables (`${NAME}`), which would be lost, or has changed; write it by hand".to_owned(),
+            )),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::io(&self.path.display().to_string(), "", &error)),
+        }
     }
 
     fn refused(&self, message: String) -> Error {

@@ -214,3 +214,17 @@ fn other_yaml_is_no_golden() {
     folder.run(&["golden", "m.pte", "compose.yaml", "--bless"]).exits(1);
     assert_eq!(folder.read("compose.yaml"), other.as_bytes());
 }
+
+/// A library user loses no variables either.
+#[test]
+fn a_golden_with_variables_is_not_written() {
+    let folder = Folder::new(&[("m.yaml", LINEAR), ("g.yaml", &LINEAR.replace("forward:", "${NAME:forward}:"))]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    let golden = Golden::open(folder.path().join("g.yaml")).unwrap();
+    let other = folder.path().join("other.pte");
+    let other_yaml = LINEAR.replace("aten::relu.out", "aten::sigmoid.out");
+    folder.write("other.yaml", &other_yaml);
+    folder.run(&["other.yaml", "-q", "-o", "other.pte"]).exits(0);
+    let error = golden.check(&Model::open(other).unwrap(), &DiffOptions::default(), true).unwrap_err();
+    assert!(error.to_string().contains("variables"), "{error}");
+}
