@@ -175,11 +175,11 @@ fn check_repetitions(
         },
         None => return,
     };
-    // A tensor that is filled with a number has it once.
+    // A tensor that is filled with numbers has them once.
     let elements = count(sizes(tensor));
     let sums = call.ints(value, findings, locate).into_iter().map(|ints| {
         let sum: i128 = ints.iter().map(|int| i128::from(*int)).sum();
-        if ints.len() == 1 { sum.saturating_mul(elements) } else { sum }
+        sum.saturating_mul(elements) / (ints.len() as i128).max(1)
     });
     let is_wrong = |sum: &i128| match stated {
         Some(stated) => *sum != i128::from(stated),

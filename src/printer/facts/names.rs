@@ -208,16 +208,27 @@ fn assign<'p>(names: &mut Names<'p>, suggested: Vec<(usize, Cow<'p, str>)>, coun
     }
 }
 
+/// Rounds after which names stay as they are: each finds names that cannot be replaced, which others then cannot take.
+const RENAMES: usize = 8;
+
 /// Replaces names; a new name that another value has is not used.
 pub fn rename(names: &mut Names<'_>, new: &BTreeMap<String, String>) {
-    let is_kept = |name: &&Cow<'_, str>| !new.contains_key(&***name);
-    let mut taken: HashSet<String> = names.iter().flatten().filter(is_kept).map(|name| name.to_string()).collect();
-    for name in names.iter_mut().flatten() {
-        match new.get(&**name) {
-            Some(new) if taken.insert(new.clone()) => *name = Cow::Owned(new.clone()),
-            Some(_) => _ = taken.insert(name.to_string()),
-            None => {}
+    let mut kept: HashSet<String> = HashSet::new();
+    for _ in 0..RENAMES {
+        let is_kept = |name: &str| !new.contains_key(name) || kept.contains(name);
+        let all = || names.iter().flatten().map(|name| &**name);
+        let mut taken: HashSet<&str> = all().filter(|name| is_kept(name)).collect();
+        let renamed = all().filter(|name| !is_kept(name));
+        let refused: Vec<String> = renamed.filter(|name| !taken.insert(&new[*name])).map(str::to_owned).collect();
+        if refused.is_empty() {
+            for name in names.iter_mut().flatten().filter(|name| !kept.contains(&***name)) {
+                if let Some(new) = new.get(&**name) {
+                    *name = Cow::Owned(new.clone());
+                }
+            }
+            return;
         }
+        kept.extend(refused);
     }
 }
 
@@ -251,4 +262,22 @@ fn traced(plan: &ExecutionPlan) -> impl Iterator<Item = (&Instruction, Option<&[
         let instructions = chain.instructions.iter().flatten().enumerate();
         instructions.map(move |(number, instruction)| (instruction, frames(number)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_names_are_those_of_no_other_value() {
+        let renamed = |new: &[(&str, &str)]| {
+            let mut names: Names<'_> = ["a", "b", "c"].map(|name| Some(Cow::Borrowed(name))).into();
+            rename(&mut names, &new.iter().map(|(old, new)| (old.to_string(), new.to_string())).collect());
+            names.into_iter().flatten().map(Cow::into_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(renamed(&[("a", "b"), ("b", "a")]), ["b", "a", "c"]);
+        assert_eq!(renamed(&[("a", "d"), ("b", "d")]), ["d", "b", "c"]);
+        // `b` cannot be `c`, so `a` cannot be `b`.
+        assert_eq!(renamed(&[("a", "b"), ("b", "c")]), ["a", "b", "c"]);
+    }
 }
