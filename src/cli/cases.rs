@@ -59,15 +59,19 @@ pub fn run(arguments: &CasesArguments, messages: &Messages) -> Result<Exit, Fail
     let command = if *bless { runner.command()? } else { RunnerCommand::new("") };
     interrupt::defer();
     let options = inputs.set(RunOptions::new(command).limits(runner.limits())).method(options::one_method(method)?);
-    let (method, case) = match bless {
-        true => model.run(&options, runner::folder()?.path())?.to_test_case()?,
-        false => model.test_case(&options)?,
-    };
+    let resolved = model.resolve()?;
+    let (method, mut case) = model.test_case(&options)?;
+    if *bless {
+        // `test` executes the tests of a method one after the other, so that state is that of the ones before.
+        let before = resolved.tests.iter().filter(|tests| tests.method == method).flat_map(|tests| &tests.cases);
+        let options = options.before(before.map(|case| case.inputs.clone()).collect());
+        (_, case) = model.run(&options, runner::folder()?.path())?.to_test_case()?;
+    }
     if interrupt::is_requested() {
         return Ok(Exit::Interrupted);
     }
     let expected = if *bless { "with the outputs of the runtime" } else { "without expected outputs" };
-    let resolved = model.resolve()?.add_test(&method, case);
+    let resolved = resolved.add_test(&method, case);
     let tests = resolved.tests.iter().filter(|tests| tests.method == method);
     let tests = counted(tests.map(|tests| tests.cases.len()).sum::<usize>(), "test");
     let done = format!("{tests} of `{}`, the last one {expected}\n", clipped(&method));

@@ -52,6 +52,8 @@ pte_model::options! {
         pub inputs: Vec<(String, String)>,
         /// Seed of random inputs in place of ones.
         pub random: Option<u64>,
+        /// Executions before, each with its inputs: those of the tests before a new one.
+        pub before: Vec<Vec<TestData>>,
         /// Number of executions of the loaded method, which keeps its state.
         pub repeat: u64,
         /// File for the ETDump of all executions.
@@ -65,8 +67,8 @@ pte_model::options! {
 impl RunOptions {
     /// Creates options with defaults.
     pub fn new(runner: RunnerCommand) -> RunOptions {
-        let (limits, method, inputs, random, etdump, taps) = Default::default();
-        RunOptions { runner, limits, method, inputs, random, repeat: 1, etdump, taps }
+        let (limits, method, inputs, random, before, etdump, taps) = Default::default();
+        RunOptions { runner, limits, method, inputs, random, before, repeat: 1, etdump, taps }
     }
 }
 
@@ -231,6 +233,10 @@ impl Model {
         let mut run = || {
             let mut session = Session::start(&runner, &program.program, &program.data, &limits)?;
             session.load(&method)?;
+            for inputs in &options.before {
+                inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
+                session.execute()?;
+            }
             for _ in 0..options.repeat {
                 data.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
                 let start = Instant::now();

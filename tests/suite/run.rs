@@ -77,6 +77,21 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
 }
 
+/// A test is executed after those before it, and so is the one that is added.
+#[test]
+fn a_test_is_added_after_the_others() {
+    let folder = folder();
+    let add = |from: &str, to: &str| {
+        let arguments = ["tests", "add", from, "-i", "x=1,2,3,4", "--bless", "-o", to, "--runner", "sh runner.sh"];
+        folder.run(&arguments).exits(0);
+    };
+    add("relu.yaml", "one.bpte");
+    add("one.bpte", "two.bpte");
+    assert_eq!(folder.read("executions"), b"run\nrun\nrun\n");
+    folder.run(&["test", "two.bpte", "--runner", "sh runner.sh"]).exits(0);
+    folder.run(&["tests", "add", "relu.yaml", "-o", "one.pte"]).exits(2).stderr_contains("tests are in a .bpte");
+}
+
 /// What a run reads is not overwritten, nor text.
 #[test]
 fn files_that_are_read_are_kept() {
