@@ -220,8 +220,8 @@ impl Model {
         let program = Executable::new(self, folder, "model")?;
         let RunInputs { index, method, inputs, outputs, names, data } = self.run_inputs(&side, options)?;
         let plan = &side.program.plans()[index];
-        let taps = Taps::new(&options.taps, plan, |value| names.get(&side.path(index, Part::Value(value))).cloned());
-        let taps = taps.map_err(|unknown| Error::new(Report::new(&self.label(), "", vec![unknown])))?;
+        let name = |value| names.get(&side.path(index, Part::Value(value))).cloned();
+        let taps = Taps::new(&options.taps, plan, name, &self.label())?;
         let [own, values] = ["tap.etdump", "tap.values"].map(|name| folder.join(name));
         let is_tapped = !options.taps.is_empty();
         let events = options.etdump.as_deref().or(is_tapped.then_some(&own));
@@ -347,7 +347,8 @@ impl<'o> Taps<'o> {
         wanted: &'o [String],
         plan: &ExecutionPlan,
         name: impl Fn(usize) -> Option<String>,
-    ) -> Result<Taps<'o>, Diagnostic> {
+        label: &str,
+    ) -> Result<Taps<'o>, Error> {
         let count = plan.instructions().count();
         let name = |value: usize| (name(value).unwrap_or_else(|| format!("values[{value}]")), false);
         let names = (0..plan.values().len()).map(name).collect();
@@ -369,7 +370,8 @@ impl<'o> Taps<'o> {
                         first_names(known.clone()),
                         counted(count as u64, "instruction")
                     );
-                    return Err(Code::UnmetRequest.whole(message).suggest(text, known));
+                    let unknown: Diagnostic = Code::UnmetRequest.whole(message);
+                    return Err(Error::new(Report::new(label, "", vec![unknown.suggest(text, known)])));
                 }
             }
         }
