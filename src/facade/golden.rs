@@ -155,7 +155,8 @@ impl Golden {
     /// comments and the names of values.
     ///
     /// # Errors
-    /// A file that cannot be read, or that YAML cannot express; a golden YAML with variables, or that is something else.
+    /// A file that cannot be read, or that YAML cannot express; a golden YAML with variables, or that is something
+    /// else.
     pub fn blessed(&self, produced: &Model, options: &DiffOptions) -> Result<Option<NewGolden>, Error> {
         self.check_replaceable()?;
         let (produced, format) = file_of(produced)?;
