@@ -112,11 +112,11 @@ pub fn recorded_values(
     let view = &MethodView::new(side, method);
     let run = runs(view, trace, 0).map_err(|error| error.message)?.pop();
     let mut seen: HashMap<usize, u64> = HashMap::new();
-    let (has_content, mut found) = (view.plan.has_content(), Vec::new());
+    let mut found = Vec::new();
     for (step, execution) in run.iter().flat_map(|run| run.steps.iter().copied().zip(&run.executions)) {
         let number = seen.entry(step).or_default();
         let values = RecordedValues::new(view, step, &execution.values);
-        let values = values.results(step, &has_content, trace.values, &|value| is_wanted(step, value));
+        let values = values.results(step, trace.values, &|value| is_wanted(step, value));
         let values = values.map_err(|error| trace_error(0, &view.step_path(step), &error).message)?;
         if !values.is_empty() {
             let label = view.describe_callee(view.steps[step].instruction);

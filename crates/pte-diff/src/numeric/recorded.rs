@@ -80,23 +80,20 @@ impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
         Ok(Values { name: name.clone(), content })
     }
 
-    /// Reads the values that the step computed: not the arguments of a delegate that had content before. `has_content`
-    /// has, by value, whether it has content before the first instruction.
+    /// Reads the values that the step computed: not the arguments of a delegate that had content before.
     ///
     /// # Errors
     /// As [`RecordedValues::read`].
     pub fn results(
         &self,
         step: usize,
-        has_content: &[bool],
         buffer: &Blob,
         is_wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Vec<(usize, TestData)>, TensorError> {
         let accesses = self.view.method.accesses();
         let is_computed = |value: usize| {
-            let first =
-                self.view.method.by_value().of(value).first().map(|access| accesses.list[*access as usize].step);
-            !has_content[value] && first == Some(step as u32)
+            let first = self.view.method.by_value().of(value).first().map(|access| accesses.list[*access as usize]);
+            first.is_some_and(|first| first.step as usize == step && !first.has_content)
         };
         let is_delegate = matches!(self.view.steps[step].instruction.callee(), Some(Callee::Delegate(_)));
         let mut found = Vec::new();
