@@ -123,6 +123,9 @@ pub fn prepared(
 /// A recorded value: number of the instruction, its operator, number of the execution, name, content.
 type Tapped<'py> = (usize, String, u64, String, Bound<'py, PyAny>);
 
+/// What [`Model::run`] returns: method, outputs by name, seconds of each execution, recorded values.
+type Executed<'py> = (String, Bound<'py, PyDict>, Vec<f64>, Vec<Tapped<'py>>);
+
 /// What a pickled model consists of: bytes, name, folder, whether it is text, `.ptd` files.
 type Restored<'py> = (Bound<'py, PyBytes>, String, PathBuf, bool, Vec<PathBuf>);
 
@@ -653,7 +656,7 @@ impl Model {
         etdump: Option<PathBuf>,
         timeout: f64,
         with_files: OneOrMore<PathBuf>,
-    ) -> PyResult<(String, Bound<'py, PyDict>, Vec<f64>, Vec<Tapped<'py>>)> {
+    ) -> PyResult<Executed<'py>> {
         let mut options = RunOptions::new(options::runner(runner)?).method(method).inputs(inputs.into_iter().collect());
         options = options.random(random).repeat(repeat).taps(tap.0).etdump(etdump);
         options.limits.time = seconds(timeout)?;
