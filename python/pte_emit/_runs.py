@@ -119,7 +119,7 @@ class RunOutputs(NamedTuple):
     method: str
     outputs: dict[str, Any]
     times: list[float]
-    taps: list[TappedValue]
+    taps: Sequence[TappedValue] = ()
 
     def __str__(self) -> str:
         lines = [f"{self.method}: {len(self.times)} execution{'s'[len(self.times) == 1 :]}, the fastest in {min(self.times, default=0) * 1000:.3g} ms"]

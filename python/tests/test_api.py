@@ -139,6 +139,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("reduce", "expect"): "the function decides",
     ("reduce", "timeout"): "the function decides",
     ("rename", "method"): "=renames",
+    ("size", "max-bytes"): "a comparison in Python",
     ("report", "method"): "=methods",
     ("report", "to"): "=format",
     ("weights-set", "from"): "=weights",

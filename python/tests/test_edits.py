@@ -74,3 +74,14 @@ def test_embed_returns_sources(linear: Path) -> None:
         pte_emit.embed(model, "linear", style="d")
     with pytest.raises(ValueError):
         pte_emit.embed(model, "linear", symbol="no symbol")
+
+
+def test_outputs_and_their_types_are_changed(linear: Path) -> None:
+    program, changed = pte_emit.change_outputs(linear, add="mm")
+    assert changed.outputs == ["y", "mm"] and len(program.methods["forward"].outputs) == 2
+    with pytest.raises(pte_emit.Error, match="no output `z`"):
+        pte_emit.change_outputs(linear, remove=["z"])
+    program, quantized = pte_emit.quantize_io(EXAMPLES / "xnnpack_quantized_convolution.yaml")
+    assert [(value.name, value.scalar_type, value.scale) for value in quantized.values] == [("x", "int8", 0.5), ("y", "int8", 0.5)]
+    with pytest.raises(pte_emit.Error, match="no input is quantized"):
+        pte_emit.quantize_io(linear)

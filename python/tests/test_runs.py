@@ -201,3 +201,14 @@ def test_programs_lists_and_maps_are_accepted(runner: list[str]) -> None:
     assert pte_emit.verify(program, model.manifest().to_dict()).differences == []
     with pytest.raises(ValueError, match="repeat: expected 1 or more"):
         pte_emit.run(model, method="seven", repeat=0, runner=runner)
+
+
+def test_a_test_is_added_with_what_a_runner_returns(runner: list[str], tmp_path: Path) -> None:
+    model = pte_emit.open(SEVEN.encode())
+    for bless, results in ((True, ["passed", "passed"]), (False, ["passed", "no_outputs"])):
+        program = pte_emit.add_test(model, method="seven", bless=bless, runner=runner)
+        program.write(tmp_path / f"{bless}.bpte")
+        report = pte_emit.run_tests(tmp_path / f"{bless}.bpte", runner=runner)
+        assert [test.result for test in report.tests] == results
+    outputs = pte_emit.run(model, method="seven", runner=runner)
+    assert list(outputs.outputs.values()) == [7] and list(outputs.taps) == []
