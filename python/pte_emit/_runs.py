@@ -190,7 +190,7 @@ def add_test(
 
     >>> import pte_emit
     >>> program = pte_emit.add_test(pte_emit.open(b"methods: {seven: {outputs: [7]}}"), method="seven")
-    >>> program.methods["seven"].name
+    >>> program["seven"].name
     'seven'
     """
     model = _model(source)

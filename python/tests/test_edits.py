@@ -78,7 +78,7 @@ def test_embed_returns_sources(linear: Path) -> None:
 
 def test_outputs_and_their_types_are_changed(linear: Path) -> None:
     program, changed = pte_emit.change_outputs(linear, add="mm")
-    assert changed.outputs == ["y", "mm"] and len(program.methods["forward"].outputs) == 2
+    assert changed.outputs == ["y", "mm"] and len(program["forward"].outputs) == 2
     with pytest.raises(pte_emit.Error, match="no output `z`"):
         pte_emit.change_outputs(linear, remove=["z"])
     program, quantized = pte_emit.quantize_io(EXAMPLES / "xnnpack_quantized_convolution.yaml")

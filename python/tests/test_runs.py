@@ -203,12 +203,15 @@ def test_programs_lists_and_maps_are_accepted(runner: list[str]) -> None:
         pte_emit.run(model, method="seven", repeat=0, runner=runner)
 
 
-def test_a_test_is_added_with_what_a_runner_returns(runner: list[str], tmp_path: Path) -> None:
-    model = pte_emit.open(SEVEN.encode())
-    for bless, results in ((True, ["passed", "passed"]), (False, ["passed", "no_outputs"])):
-        program = pte_emit.add_test(model, method="seven", bless=bless, runner=runner)
+def test_a_test_is_added_with_what_a_runner_returns(linear: Path, tmp_path: Path) -> None:
+    script = tmp_path / "ones.py"
+    script.write_text(RUNNER.replace("int 7", "tensor 6 1,3 0,1 0000803f0000803f0000803f"))
+    runner = [sys.executable, str(script)]
+    tests = pte_emit.strip(linear, only="tests")[0].model()
+    for bless, results in ((True, ["passed"]), (False, ["no_outputs"])):
+        program = pte_emit.add_test(tests, [numpy.ones((1, 4), numpy.float32)], bless=bless, runner=runner)
         program.write(tmp_path / f"{bless}.bpte")
         report = pte_emit.run_tests(tmp_path / f"{bless}.bpte", runner=runner)
         assert [test.result for test in report.tests] == results
-    outputs = pte_emit.run(model, method="seven", runner=runner)
-    assert list(outputs.outputs.values()) == [7] and list(outputs.taps) == []
+    outputs = pte_emit.run(tests, runner=runner)
+    assert [value.tolist() for value in outputs.outputs.values()] == [[[1, 1, 1]]] and list(outputs.taps) == []
