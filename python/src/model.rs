@@ -9,9 +9,10 @@ use pte_emit::cli::check;
 use pte_emit::cli::exit::Failure;
 use pte_emit::cli::findings::{self, FileFindings, FindingsFormat, Level};
 use pte_emit::cli::runner;
+use pte_emit::program::test_cases::TestData;
 use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, TestOptions, TestReport};
 use pte_emit::{
-    ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
+    Blob, ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
     deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
     diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
@@ -699,10 +700,17 @@ impl Model {
         let model = with(&self.0, &with_files.0);
         let state = attempt(py, move |abandoned| {
             options.limits.stop = abandoned.flag();
-            let (method, case) = match is_run {
+            let (method, mut case) = match is_run {
                 true => model.run(&options, &folder)?.to_test_case()?,
                 false => model.test_case(&options)?,
             };
+            // The files of arrays are removed.
+            for input in &mut case.inputs {
+                if let TestData::Tensor { data, .. } = input {
+                    let bytes = data.to_vec().map_err(|error| pte_emit::Error::io("inputs", "", &error))?;
+                    *data = Blob::bytes(bytes);
+                }
+            }
             Program::state(model.resolve()?.add_test(&method, case))
         })?;
         Ok(Program::new(state))
