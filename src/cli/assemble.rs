@@ -339,7 +339,8 @@ impl AssembleArguments {
             return Ok(());
         }
         let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
-        let help = match other.or_else(|| nearest(word, commands)) {
+        // Any two letters are near to `io`.
+        let help = match other.or_else(|| nearest(word, commands).filter(|_| word.len() > 2)) {
             Some(command) => format!("did you mean the command `{command}`?"),
             None if self.inputs.len() > 1 => "`pte-emit --help` lists the commands".to_owned(),
             None => return Ok(()),

@@ -24,7 +24,8 @@ use pte_transform::prune;
 const OVERWRITTEN: &[(&str, usize)] = &[("aten::copy_", 0), ("executorch_prim::et_copy_index.tensor", 0)];
 
 /// Arguments of which the kernel reads the sizes alone, while a read of other ones needs content.
-const SIZES_ONLY: &[(&str, usize)] = &[("aten::copy.out", 0)];
+const SIZES_ONLY: &[(&str, usize)] =
+    &[("aten::copy.out", 0), ("aten::fill.Scalar_out", 0), ("aten::fill.Tensor_out", 0), ("aten::full_like.out", 0)];
 
 type Values = BTreeSet<usize>;
 
