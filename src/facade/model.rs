@@ -210,7 +210,7 @@ impl Model {
     ///     .with_data_files([&file]);
     /// assert_eq!((program.data_files(), program.weights()?.weights[0].bytes), (&[file.clone()][..], 48));
     /// let inside = program.assemble(&AssembleOptions::default().internal_data(true))?;
-    /// assert!(inside.program.plans()[0].tensors().all(|(_, tensor)| !tensor.is_external()));
+    /// assert!(inside.program().plans()[0].tensors().all(|(_, tensor)| !tensor.is_external()));
     /// # std::fs::remove_file(&file)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
