@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pte_emit::command::DiffStyle;
 use pte_emit::command::text::{counted, escaped};
-use pte_emit::command::{DiffStyle, DiffText};
-use pte_emit::diff::{DiffData, DiffKind};
+use pte_emit::diff::DiffKind;
 use pte_emit::{Golden, NewGolden};
 
 use super::diff::{ComparisonArguments, painted};
@@ -60,9 +60,7 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
         return bless(path, new, messages).map(|()| Exit::Ok);
     }
     let Some(found) = golden.compare(&produced, &options)? else { return Ok(Exit::Ok) };
-    let names = [&*found.names[0], &*found.names[1]];
-    let is_data_read = options.data != DiffData::None;
-    let text = DiffText { found: &found.differences, names, is_data_read, limit: arguments.limit.rows() };
+    let text = found.text(arguments.limit.rows());
     let paint = messages.paint();
     let mut out = text.totals_text() + &text.areas_text(|style, text| painted(paint, style, text));
     for line in found.diff.lines() {
@@ -77,7 +75,7 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
         };
         out += &format!("{}\n", painted(paint, style, line));
     }
-    out += &format!("`--bless` writes this change into {}\n", escaped(names[0]));
+    out += &format!("`--bless` writes this change into {}\n", escaped(&found.names[0]));
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
     Ok(Exit::Input)
 }

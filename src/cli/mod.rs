@@ -294,53 +294,58 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         std::process::exit(Exit::Interrupted as i32);
     });
     let messages = io::Messages::new(cli.color, cli.quiet);
-    let done = match cli.command {
-        Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, &messages)),
+    let done = execute(cli, &messages);
+    let exit = done.unwrap_or_else(|failure| failure.report(&messages));
+    exit as u8
+}
+
+/// Runs a command.
+fn execute(cli: Cli, messages: &io::Messages) -> Result<Exit, exit::Failure> {
+    match cli.command {
+        Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
-        Some(Command::Check(arguments)) => check::run(&arguments, &messages),
-        Some(Command::Explain(arguments)) => explain::run(&arguments, &messages),
-        Some(Command::Annotate(arguments)) => annotate::run(&arguments, &messages),
-        Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
-        Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
-        Some(Command::Kernels(arguments)) => kernels::run(&arguments, &messages),
-        Some(Command::Size(arguments)) => size::run(&arguments, &messages),
-        Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
-        Some(Command::Weights(arguments)) => weights::run(&arguments, &messages),
-        Some(Command::Manifest(arguments)) => manifest::run(&arguments, &messages),
-        Some(Command::Verify(arguments)) => manifest::verify(&arguments, &messages),
-        Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages)),
-        Some(Command::Golden(arguments)) => golden::run(&arguments, &messages),
-        Some(Command::Profile(arguments)) => profile::run(&arguments, &messages),
-        Some(Command::Report(arguments)) => report::run(&arguments, &messages),
-        Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),
+        Some(Command::Check(arguments)) => check::run(&arguments, messages),
+        Some(Command::Explain(arguments)) => explain::run(&arguments, messages),
+        Some(Command::Annotate(arguments)) => annotate::run(&arguments, messages),
+        Some(Command::Inspect(arguments)) => inspect::run(&arguments, messages),
+        Some(Command::Memory(arguments)) => memory::run(&arguments, messages),
+        Some(Command::Kernels(arguments)) => kernels::run(&arguments, messages),
+        Some(Command::Size(arguments)) => size::run(&arguments, messages),
+        Some(Command::Payload(arguments)) => payload::run(&arguments, messages),
+        Some(Command::Weights(arguments)) => weights::run(&arguments, messages),
+        Some(Command::Manifest(arguments)) => manifest::run(&arguments, messages),
+        Some(Command::Verify(arguments)) => manifest::verify(&arguments, messages),
+        Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, messages)),
+        Some(Command::Golden(arguments)) => golden::run(&arguments, messages),
+        Some(Command::Profile(arguments)) => profile::run(&arguments, messages),
+        Some(Command::Report(arguments)) => report::run(&arguments, messages),
+        Some(Command::Optimize(arguments)) => optimize::run(&arguments, messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
-        Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
-        Some(Command::Embed(arguments)) => embed::run(&arguments, &messages),
-        Some(Command::Merge(arguments)) => merge::run(&arguments, &messages),
-        Some(Command::Extract(arguments)) => extract::run(&arguments, &messages),
-        Some(Command::Rename(arguments)) => rename::run(&arguments, &messages),
-        Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
-        Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
-        Some(Command::Outputs(arguments)) => change_outputs::run(&arguments, &messages),
-        Some(Command::Io(arguments)) => quantized_io::run(&arguments, &messages),
-        Some(Command::Tests(arguments)) => cases::run(&arguments, &messages),
-        Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
-        Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
-        Some(Command::Test(arguments)) => test::run(&arguments, &messages),
-        Some(Command::Run(arguments)) => run::run(&arguments, &messages),
-        Some(Command::Runner(arguments)) => runners::run(&arguments, &messages),
+        Some(Command::Reduce(arguments)) => reduce::run(&arguments, messages),
+        Some(Command::Embed(arguments)) => embed::run(&arguments, messages),
+        Some(Command::Merge(arguments)) => merge::run(&arguments, messages),
+        Some(Command::Extract(arguments)) => extract::run(&arguments, messages),
+        Some(Command::Rename(arguments)) => rename::run(&arguments, messages),
+        Some(Command::Strip(arguments)) => strip::run(&arguments, messages),
+        Some(Command::Metadata(arguments)) => metadata::run(&arguments, messages),
+        Some(Command::Outputs(arguments)) => change_outputs::run(&arguments, messages),
+        Some(Command::Io(arguments)) => quantized_io::run(&arguments, messages),
+        Some(Command::Tests(arguments)) => cases::run(&arguments, messages),
+        Some(Command::Bound(arguments)) => bound::run(&arguments, messages),
+        Some(Command::Firmware(arguments)) => firmware::run(&arguments, messages),
+        Some(Command::Test(arguments)) => test::run(&arguments, messages),
+        Some(Command::Run(arguments)) => run::run(&arguments, messages),
+        Some(Command::Runner(arguments)) => runners::run(&arguments, messages),
         Some(Command::Schema) => schema::run(),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Cli::command()),
         Some(Command::Man(arguments)) => man::run(&arguments, &Cli::command()),
         None => {
             let command = Cli::command();
             let known = cli.assemble.reject_unknown_command(command.get_subcommands().map(clap::Command::get_name));
-            known.map(|()| assemble::run(cli.assemble, &messages))
+            known.map(|()| assemble::run(cli.assemble, messages))
         }
-    };
-    let exit = done.unwrap_or_else(|failure| failure.report(&messages));
-    exit as u8
+    }
 }
 
 #[cfg(test)]

@@ -126,19 +126,17 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
             "outputs are written as a .safetensors, found `{found}`; `--json` prints them"
         )));
     }
-    let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
-    let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
-    let destination = Destination { inputs: read.collect(), ..Destination::default() };
-    let given = arguments.inputs.values.iter().filter_map(|(_, value)| value.strip_prefix('@'));
-    let given = given.map(|path| Path::new(path.rsplit_once(':').map_or(path, |(file, _)| file)));
-    let targets = [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten().map(PathBuf::as_path);
-    destination.check_targets(targets, given)?;
     let files = [&arguments.save_outputs, &arguments.expected, &arguments.save_etdump];
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
     }
     let options = arguments.inputs.set(RunOptions::new(runner).limits(arguments.runner.limits()));
     let options = options.taps(arguments.tap.clone()).repeat(arguments.repeat.unwrap_or(1));
+    let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
+    let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
+    let destination = Destination { inputs: read.collect(), ..Destination::default() };
+    let targets = [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten().map(PathBuf::as_path);
+    destination.check_targets(targets, options.input_files())?;
     interrupt::defer();
     let (mut exit, mut out) = (Exit::Ok, String::new());
     let named = arguments.method.iter().cloned().map(Some);

@@ -58,8 +58,9 @@ pub struct Golden {
 /// let produced = Model::from_yaml("eight.yaml", yaml.replace("[7]", "[8]"), ".");
 /// let options = Default::default();
 ///
-/// let GoldenDifference { differences, diff, .. } = golden.compare(&produced, &options)?.unwrap();
-/// assert_eq!((differences.len(), diff.starts_with("--- seven.yaml\n")), (1, true));
+/// let found: GoldenDifference = golden.compare(&produced, &options)?.unwrap();
+/// assert_eq!((found.differences.len(), found.diff.starts_with("--- seven.yaml\n")), (1, true));
+/// assert!(found.to_string().starts_with(&found.text(50).totals_text()));
 /// let NewGolden { text, files, .. } = golden.blessed(&produced, &options)?.unwrap();
 /// assert!(text.contains("outputs: [8]") && text.contains("# seven") && files.is_empty());
 /// # Ok::<(), pte_emit::Error>(())
@@ -79,10 +80,17 @@ pub struct GoldenDifference {
 /// Number of lines of an area in the report of a test.
 const LINES: usize = 50;
 
+impl GoldenDifference {
+    /// Returns the differences as text, with `limit` lines of each area.
+    pub fn text(&self, limit: usize) -> DiffText<'_> {
+        let names = [&*self.names[0], &*self.names[1]];
+        DiffText { found: &self.differences, names, is_data_read: self.is_data_read, limit }
+    }
+}
+
 impl fmt::Display for GoldenDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GoldenDifference { differences: found, names, is_data_read, .. } = self;
-        let text = DiffText { found, names: [&names[0], &names[1]], is_data_read: *is_data_read, limit: LINES };
+        let text = self.text(LINES);
         f.write_str(&text.totals_text())?;
         f.write_str(&text.areas_text(|_, text| Cow::Borrowed(text)))?;
         f.write_str(&self.diff)

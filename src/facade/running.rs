@@ -70,6 +70,20 @@ impl RunOptions {
         let (limits, method, inputs, random, before, etdump, taps) = Default::default();
         RunOptions { runner, limits, method, inputs, random, before, repeat: 1, etdump, taps }
     }
+
+    /// Returns the paths of the files that [`RunOptions::inputs`] name.
+    ///
+    /// ```
+    /// use pte_emit::run::{RunOptions, RunnerCommand};
+    ///
+    /// let inputs = vec![("x".into(), "@in.safetensors:x".into()), ("y".into(), "1".into())];
+    /// let options = RunOptions::new(RunnerCommand::new("./runner")).inputs(inputs);
+    /// assert!(options.input_files().eq(["in.safetensors".as_ref()]));
+    /// ```
+    pub fn input_files(&self) -> impl Iterator<Item = &Path> {
+        let paths = self.inputs.iter().filter_map(|(_, text)| text.trim().strip_prefix('@'));
+        paths.map(|path| Path::new(file_of(path).0))
+    }
 }
 
 /// Lines of the log of a runner that are reported.
@@ -233,16 +247,13 @@ impl Model {
         let mut run = || {
             let mut session = Session::start(&runner, &program.program, &program.data, &limits)?;
             session.load(&method)?;
-            for inputs in &options.before {
+            for inputs in options.before.iter().chain((0..options.repeat).map(|_| &data)) {
                 inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
-                session.execute()?;
-            }
-            for _ in 0..options.repeat {
-                data.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
                 let start = Instant::now();
                 session.execute()?;
                 times.push(start.elapsed());
             }
+            times.drain(..options.before.len());
             let found = session.outputs()?;
             session.finish()?;
             Ok(found)
@@ -583,6 +594,14 @@ fn filled(tensor: &Tensor, number: &str) -> String {
     format!("{{sizes: {:?}, data: {{fill: {number}}}}}", tensor.sizes.as_deref().unwrap_or_default())
 }
 
+/// Returns a path after `@`, and the key of a tensor of a `.safetensors` file.
+fn file_of(path: &str) -> (&str, Option<&str>) {
+    match path.rsplit_once(':') {
+        Some((file, key)) if file.ends_with(".safetensors") => (file, Some(key)),
+        _ => (path, None),
+    }
+}
+
 /// Returns a tensor that is given as text: a short form, or YAML.
 ///
 /// # Errors
@@ -591,15 +610,13 @@ fn given(text: &str, tensor: &Tensor, number: u64) -> Result<Given, String> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let text = text.trim();
     if let Some(path) = text.strip_prefix('@') {
-        return Ok(Given::Yaml(match path.rsplit_once(':') {
-            Some((file, key)) if file.ends_with(".safetensors") => {
-                format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
-            }
-            _ if path.ends_with(".npy") => format!("{{npy: {}}}", quoted(path)),
-            _ if path.ends_with(".safetensors") => {
+        return Ok(Given::Yaml(match file_of(path) {
+            (file, Some(key)) => format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key)),
+            (file, None) if file.ends_with(".npy") => format!("{{npy: {}}}", quoted(file)),
+            (file, None) if file.ends_with(".safetensors") => {
                 return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
             }
-            _ => format!("{{file: {}}}", quoted(path)),
+            (file, None) => format!("{{file: {}}}", quoted(file)),
         }));
     }
     if [".npy", ".safetensors"].iter().any(|extension| text.ends_with(extension)) && !text.starts_with('{') {

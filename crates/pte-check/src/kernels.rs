@@ -167,14 +167,10 @@ fn check_repetitions(
     locate: &Locator<'_>,
 ) {
     let Some((value, EValue::Tensor(tensor))) = call.argument(repetitions) else { return };
-    let stated = match call.argument(size) {
-        Some((_, EValue::Null)) => None,
-        Some(_) => match call.int(size) {
-            Some(stated) => Some(stated),
-            None => return,
-        },
-        None => return,
-    };
+    let stated = call.int(size);
+    if stated.is_none() && !matches!(call.argument(size), Some((_, EValue::Null))) {
+        return;
+    }
     // A tensor that is filled with numbers has them once.
     let elements = count(sizes(tensor));
     let sums = call.ints(value, findings, locate).into_iter().map(|ints| {
@@ -232,7 +228,7 @@ fn check_quotient(
     if !divisors.iter().any(|divisors| divisors.contains(&-1)) {
         return;
     }
-    // Elements of equal sizes belong to each other; those of others are not told apart.
+    // Tensors of equal sizes are divided element by element; of others, any element may be divided by any.
     let is_alike = other.as_tensor().is_some_and(|other| sizes(other) == sizes(tensor));
     let overflows =
         |dividends: &ConstantInts, divisors: &ConstantInts| match is_alike && dividends.len() == divisors.len() {

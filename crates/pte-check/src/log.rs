@@ -124,10 +124,10 @@ const ERROR: &str = "error";
 /// Words before a number of an error.
 const BEFORE_NUMBERS: [&str; 4] = ["error", "code", "failed", "status"];
 
-/// Speaker of a line.
+/// Program that printed a line.
 #[derive(Clone, Copy, PartialEq)]
 enum Speaker {
-    /// ExecuTorch, or somebody who asks about it: a text of one line.
+    /// ExecuTorch; a text of one line is taken as one of its messages.
     Runtime,
     /// An application that names what the runtime does.
     Application,

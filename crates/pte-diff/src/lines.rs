@@ -188,7 +188,7 @@ impl<'t> Line<'t> {
         Line { text, code, comment: if end < text.len() { &text[code.len()..] } else { "" } }
     }
 
-    /// Returns a number for the start of the line up to so many keys; for a line without code, for all of it.
+    /// Returns a hash of the line up to its key number `keys`; of all of a line that has fewer, or no code.
     fn start(&self, keys: usize) -> u64 {
         let end = self.code.match_indices(": ").nth(keys - 1);
         match end {

@@ -48,11 +48,7 @@ pub fn change(
     options: &OutputOptions,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<ChangedOutputs, EditError> {
-    let method = method_of(program, options.method.as_deref()).map_err(|error| {
-        let mut message: Diagnostic = Code::UnmetRequest.whole(error.message);
-        message.help = error.help;
-        vec![message]
-    })?;
+    let method = method_of(program, options.method.as_deref())?;
     let plan = &program.plans()[method];
     let names: Vec<String> = (0..plan.values().len()).map(|value| name(method, value).unwrap_or_default()).collect();
     let mut outputs: Vec<ValueId> = plan.outputs.clone().unwrap_or_default();
@@ -82,9 +78,8 @@ pub fn change(
                 errors.push(Code::UnmetRequest.whole(format!("`{}` is an output", clipped(added))));
             }
             None => {
-                let mut accesses =
-                    analysis.by_value().of(value).iter().map(|at| analysis.accesses().list[*at as usize]);
-                overwrites |= is_input[value] && accesses.any(|access| access.kind.is_in_place());
+                let is_written = analysis.value_accesses(value).any(|access| access.kind.is_in_place());
+                overwrites |= is_input[value] && is_written;
                 outputs.push(ValueId::of(value));
             }
         }
@@ -131,8 +126,7 @@ fn unreturnable(method: &Method<'_>, has_content: &[bool], value: usize) -> Opti
     let plan: &ExecutionPlan = method.plan;
     match &plan.values()[value] {
         EValue::Tensor(_) => {
-            let accesses = method.by_value().of(value).iter();
-            let is_written = accesses.copied().any(|at| method.accesses().list[at as usize].kind.may_write());
+            let is_written = method.value_accesses(value).any(|access| access.kind.may_write());
             let is_set = is_written || has_content[value];
             (!is_set)
                 .then(|| "nothing computes it; values inside of the payload of a delegate are not values".to_owned())

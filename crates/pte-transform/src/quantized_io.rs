@@ -3,13 +3,18 @@
 //!
 //! Memory is not planned here: the method must have no stated offsets.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use pte_analysis::access::Access;
 use pte_analysis::method::Method;
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
 use pte_model::format::ScalarType;
 use pte_model::program::instruction::Callee;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{DelegateId, EValue, Memory, Program, ValueId};
+use pte_model::program::{DelegateId, EValue, Instruction, Memory, Program, ValueId};
 use pte_xnnpack::BACKEND;
 use pte_xnnpack::decode::decode;
 use pte_xnnpack::encode::encode;
@@ -75,6 +80,7 @@ struct Change {
     zero_point: i64,
 }
 
+#[derive(Clone, Copy)]
 enum By {
     /// A call, which is no longer needed, and the quantized tensor.
     Call { step: usize, quantized: usize },
@@ -93,11 +99,7 @@ pub fn quantize(
     options: &QuantizedIoOptions,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<QuantizedIo, EditError> {
-    let index = method_of(program, options.method.as_deref()).map_err(|error| {
-        let mut message: Diagnostic = Code::UnmetRequest.whole(error.message);
-        message.help = error.help;
-        vec![message]
-    })?;
+    let index = method_of(program, options.method.as_deref())?;
     let plan = &program.plans()[index];
     if let Some(reason) = kept_plan(plan) {
         let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
@@ -118,9 +120,9 @@ pub fn quantize(
         let message = format!("no input or output `{}`; there are {}", clipped(unknown), first_names(known.clone()));
         errors.push(Code::UnmetRequest.whole(message).suggest(unknown, known));
     }
-    let mut graphs = Graphs { program, method, decoded: Vec::new() };
+    let mut context = Context::new(program, method);
     for ((is_input, value), name) in ends.into_iter().zip(&names).filter(|(_, name)| is_wanted(name)) {
-        match change(&mut graphs, is_input, value) {
+        match context.change(is_input, value) {
             Ok(change) => changes.push(change),
             Err(reason) if !options.names.is_empty() => {
                 errors.push(Code::UnmetRequest.whole(format!("`{}` cannot be quantized: {reason}", clipped(name))));
@@ -144,22 +146,21 @@ pub fn quantize(
     });
     let mut done =
         QuantizedIo { method: plan.name.clone().unwrap_or_default(), values: values.collect(), removed_tests: 0 };
-    let mut encoded = Vec::new();
-    for (delegate, mut graph) in std::mem::take(&mut graphs.decoded) {
-        let mut is_changed = false;
-        for change in &changes {
-            if let By::Delegate { delegate: of, argument } = change.by
-                && of == delegate
-            {
-                is_changed = true;
-                remove_conversion(&mut graph, argument, change.is_input);
-            }
-        }
-        if is_changed {
-            let failed = |error: std::io::Error| EditError::request(format!("the payload cannot be written: {error}"));
-            encoded.push((delegate, encode(&graph).map_err(|error| failed(std::io::Error::other(error.to_string())))?));
+    let (mut graphs, mut changed) = (context.graphs, BTreeSet::new());
+    for change in &changes {
+        if let By::Delegate { delegate, argument } = change.by
+            && let Some(graph) = graphs.get_mut(&delegate)
+        {
+            remove_conversion(graph, argument, change.is_input);
+            changed.insert(delegate);
         }
     }
+    let failed = |error: &dyn Display| EditError::request(format!("the payload cannot be written: {error}"));
+    let encoded = changed.into_iter().map(|delegate| match encode(&graphs[&delegate]) {
+        Ok(blob) => Ok((delegate, blob)),
+        Err(error) => Err(failed(&error)),
+    });
+    let encoded = encoded.collect::<Result<Vec<_>, EditError>>()?;
     apply(program, index, &changes, encoded);
     prune(program);
     for tests in tests.iter_mut().filter(|tests| tests.method == done.method) {
@@ -169,102 +170,125 @@ pub fn quantize(
     Ok(done)
 }
 
-/// Payloads of XNNPACK.
-struct Graphs<'p> {
+/// A method whose inputs and outputs are examined.
+struct Context<'p> {
     program: &'p Program,
     method: &'p Method<'p>,
-    /// Those that were read, by delegate.
-    decoded: Vec<(usize, Graph)>,
+    instructions: Vec<&'p Instruction>,
+    is_input: Vec<bool>,
+    /// Number of calls of each delegate.
+    calls: BTreeMap<DelegateId, usize>,
+    /// Payloads that were read, by delegate.
+    graphs: BTreeMap<usize, Graph>,
 }
 
-impl Graphs<'_> {
-    fn of(&mut self, delegate: DelegateId) -> Result<(usize, &Graph), String> {
+impl<'p> Context<'p> {
+    fn new(program: &'p Program, method: &'p Method<'p>) -> Context<'p> {
+        let instructions: Vec<&Instruction> = method.plan.instructions().collect();
+        let mut calls = BTreeMap::new();
+        for callee in instructions.iter().filter_map(|instruction| instruction.callee()) {
+            if let Callee::Delegate(delegate) = callee {
+                *calls.entry(delegate).or_default() += 1;
+            }
+        }
+        let is_input = method.plan.is_input();
+        Context { program, method, instructions, is_input, calls, graphs: BTreeMap::new() }
+    }
+
+    /// Finds how an input or output can be quantized.
+    fn change(&mut self, is_input: bool, value: usize) -> Result<Change, String> {
+        let EValue::Tensor(tensor) = &self.method.values()[value] else { return Err("it is no tensor".to_owned()) };
+        if !matches!(tensor.scalar_type, ScalarType::FLOAT | ScalarType::HALF | ScalarType::DOUBLE) {
+            return Err(format!("it is a tensor of {}", tensor.scalar_type));
+        }
+        let end = self.instructions.len();
+        let mut steps: Vec<usize> = self.method.value_accesses(value).map(|access| access.step as usize).collect();
+        let is_output = steps.last().is_some_and(|step| *step >= end);
+        steps.retain(|step| *step < end);
+        // The calls repeat their out as the last argument.
+        steps.dedup();
+        let ([step], true) = (&steps[..], is_input != is_output) else {
+            return Err("several instructions use it, or it is an input and an output".to_owned());
+        };
+        match self.instructions[*step].callee() {
+            Some(Callee::Operator(_)) => self.of_call(is_input, value, *step),
+            Some(Callee::Delegate(delegate)) => self.of_delegate(is_input, value, *step, delegate),
+            None => Err("a move or a jump uses it".to_owned()),
+        }
+    }
+
+    /// Finds the call that quantizes an input, or dequantizes an output.
+    fn of_call(&self, is_input: bool, value: usize, step: usize) -> Result<Change, String> {
+        let wanted = match is_input {
+            true => "quantized_decomposed::quantize_per_tensor.out",
+            false => "quantized_decomposed::dequantize_per_tensor.out",
+        };
+        let instruction = self.instructions[step];
+        let known = self.method.operators.called(instruction).filter(|known| known.name == wanted);
+        let known = known.ok_or_else(|| format!("{wanted} does not use it"))?;
+        let (values, out) = (self.method.values(), known.signature.args.len() - 1);
+        let at = |position: usize| instruction.args().get(position).and_then(|arg| arg.within(values.len()));
+        let writes = |value| self.method.value_accesses(value).filter(|access| access.kind.may_write());
+        let constant =
+            |position| at(position).filter(|value| writes(*value).next().is_none()).map(|value| &values[value]);
+        let (Some(EValue::Double(scale)), Some(EValue::Int(zero_point))) = (constant(1), constant(2)) else {
+            return Err("its scale and zero point are no constants".to_owned());
+        };
+        let quantized = at(if is_input { out } else { 0 }).ok_or("the call has no such argument")?;
+        let other = values[quantized].as_tensor().ok_or("the call has no such tensor")?;
+        // What the caller gets is what the call reads.
+        let is_other = |write: &Access| match is_input {
+            true => write.step as usize != step,
+            false => write.step as usize > step,
+        };
+        if self.is_input[quantized] || other.has_content() || writes(quantized).any(is_other) {
+            return Err("another instruction writes the quantized tensor".to_owned());
+        }
+        let by = By::Call { step, quantized };
+        let (scale, zero_point) = (*scale, *zero_point);
+        Ok(Change { is_input, value, by, scalar_type: other.scalar_type, scale, zero_point })
+    }
+
+    /// Finds the conversion in the payload of a delegate.
+    fn of_delegate(
+        &mut self,
+        is_input: bool,
+        value: usize,
+        step: usize,
+        delegate: DelegateId,
+    ) -> Result<Change, String> {
+        let args = self.instructions[step].args();
+        let argument = args.iter().position(|arg| arg.get() == Some(value)).ok_or("no argument")? as u32;
+        let (delegate, graph) = self.graph(delegate)?;
+        let (_, inner) = conversion(graph, argument, is_input).ok_or("its payload does not convert it alone")?;
+        let inner = &graph.values[inner];
+        let datatype = Datatype::of(inner.datatype).ok_or("its payload has an unknown type")?;
+        let params = inner.quantization.as_ref().filter(|params| params.kind == QuantParams::PerTensor);
+        let (Some(params), [scalar_type]) = (params, datatype.tensors) else {
+            return Err(format!("its payload converts it to {}", datatype.name));
+        };
+        let scale = params.floats(0).first().copied().ok_or("its payload has no scale")?;
+        let (by, zero_point) = (By::Delegate { delegate, argument }, params.int(1).into());
+        Ok(Change { is_input, value, by, scalar_type: *scalar_type, scale: scale.into(), zero_point })
+    }
+
+    /// Returns the graph of a delegate of XNNPACK that is called once, and its number.
+    fn graph(&mut self, delegate: DelegateId) -> Result<(usize, &Graph), String> {
         let list = self.method.plan.delegates();
         let index = delegate.within(list.len()).ok_or("its delegate does not exist")?;
         if list[index].id.as_deref() != Some(BACKEND) {
             return Err("a delegate of another backend than XNNPACK uses it".to_owned());
         }
-        let is_call = |callee: Option<Callee>| matches!(callee, Some(Callee::Delegate(other)) if other == delegate);
-        if self.method.plan.instructions().filter(|instruction| is_call(instruction.callee())).count() > 1 {
+        if self.calls.get(&delegate) != Some(&1) {
             return Err("its delegate is called several times".to_owned());
         }
-        if !self.decoded.iter().any(|(known, _)| *known == index) {
-            let graph = decode(self.program.blob(list[index].processed)).map_err(|error| error.to_string())?;
-            self.decoded.push((index, graph));
-        }
-        let found = self.decoded.iter().find(|(known, _)| *known == index);
-        found.map(|(index, graph)| (*index, graph)).ok_or_else(String::new)
-    }
-}
-
-/// Finds how an input or output can be quantized.
-fn change(graphs: &mut Graphs<'_>, is_input: bool, value: usize) -> Result<Change, String> {
-    let method = graphs.method;
-    let plan = method.plan;
-    let EValue::Tensor(tensor) = &plan.values()[value] else { return Err("it is no tensor".to_owned()) };
-    if !matches!(tensor.scalar_type, ScalarType::FLOAT | ScalarType::HALF | ScalarType::DOUBLE) {
-        return Err(format!("it is a tensor of {}", tensor.scalar_type));
-    }
-    let end = plan.instructions().count();
-    let accesses = || method.by_value().of(value).iter().map(|at| method.accesses().list[*at as usize]);
-    // The calls repeat their out as the last argument.
-    let mut steps: Vec<usize> = accesses().map(|access| access.step as usize).filter(|step| *step < end).collect();
-    steps.dedup();
-    let ([step], true) = (&steps[..], is_input != accesses().any(|access| access.step as usize >= end)) else {
-        return Err("several instructions use it, or it is an input and an output".to_owned());
-    };
-    let instruction = plan.instructions().nth(*step).ok_or("nothing uses it")?;
-    match instruction.callee() {
-        Some(Callee::Operator(_)) => {
-            let wanted = match is_input {
-                true => "quantized_decomposed::quantize_per_tensor.out",
-                false => "quantized_decomposed::dequantize_per_tensor.out",
-            };
-            let known = method.operators.called(instruction).filter(|known| known.name == wanted);
-            let known = known.ok_or_else(|| format!("{wanted} does not use it"))?;
-            let args = instruction.args();
-            let out = known.signature.args.len() - 1;
-            let at = |position: usize| args.get(position).and_then(|arg| arg.within(plan.values().len()));
-            let is_fixed = |value: usize| {
-                let mut accesses = method.by_value().of(value).iter().map(|at| method.accesses().list[*at as usize]);
-                !accesses.any(|access| access.kind.may_write())
-            };
-            let constant = |position| at(position).filter(|value| is_fixed(*value)).map(|value| &plan.values()[value]);
-            let (Some(EValue::Double(scale)), Some(EValue::Int(zero_point))) = (constant(1), constant(2)) else {
-                return Err("its scale and zero point are no constants".to_owned());
-            };
-            let quantized = at(if is_input { out } else { 0 }).ok_or("the call has no such argument")?;
-            let other = plan.values()[quantized].as_tensor().ok_or("the call has no such tensor")?;
-            let writes = method.by_value().of(quantized).iter().map(|at| method.accesses().list[*at as usize]);
-            let mut writes = writes.filter(|access| access.kind.may_write());
-            let is_end = plan.is_input()[quantized] || other.has_content();
-            // What the caller gets is what the call reads.
-            if is_end
-                || writes.any(|write| if is_input { write.step as usize != *step } else { write.step as usize > *step })
-            {
-                return Err("another instruction writes the quantized tensor".to_owned());
+        let graph = match self.graphs.entry(index) {
+            Entry::Occupied(graph) => graph.into_mut(),
+            Entry::Vacant(place) => {
+                place.insert(decode(self.program.blob(list[index].processed)).map_err(|error| error.to_string())?)
             }
-            let by = By::Call { step: *step, quantized };
-            let (scale, zero_point) = (*scale, *zero_point);
-            Ok(Change { is_input, value, by, scalar_type: other.scalar_type, scale, zero_point })
-        }
-        Some(Callee::Delegate(delegate)) => {
-            let argument =
-                instruction.args().iter().position(|arg| arg.get() == Some(value)).ok_or("no argument")? as u32;
-            let (delegate, graph) = graphs.of(delegate)?;
-            let (_, inner) = conversion(graph, argument, is_input).ok_or("its payload does not convert it alone")?;
-            let inner = &graph.values[inner];
-            let datatype = Datatype::of(inner.datatype).ok_or("its payload has an unknown type")?;
-            let params = inner.quantization.as_ref().filter(|params| params.kind == QuantParams::PerTensor);
-            let (Some(params), [scalar_type]) = (params, datatype.tensors) else {
-                return Err(format!("its payload converts it to {}", datatype.name));
-            };
-            let scale = params.floats(0).first().copied().ok_or("its payload has no scale")?;
-            let by = By::Delegate { delegate, argument };
-            let zero_point = params.int(1).into();
-            Ok(Change { is_input, value, by, scalar_type: *scalar_type, scale: scale.into(), zero_point })
-        }
-        None => Err("a move or a jump uses it".to_owned()),
+        };
+        Ok((index, graph))
     }
 }
 
@@ -306,24 +330,29 @@ fn apply(program: &mut Program, index: usize, changes: &[Change], encoded: Vec<(
         }
     }
     let mut kept = vec![true; plan.instructions().count()];
+    let mut calls: [BTreeMap<usize, usize>; 2] = Default::default();
+    let values = plan.values.get_or_insert_default();
     for change in changes {
-        let ids = if change.is_input { &mut plan.inputs } else { &mut plan.outputs };
-        match change.by {
-            By::Call { step, quantized } => {
-                let changed = ids.iter_mut().flatten().filter(|id| id.get() == Some(change.value));
-                changed.for_each(|id| *id = ValueId::of(quantized));
+        match (change.by, values[change.value].as_tensor().map(|tensor| tensor.memory)) {
+            (By::Call { step, quantized }, memory) => {
+                calls[usize::from(change.is_input)].insert(change.value, quantized);
                 kept[step] = false;
-                let values = plan.values.get_or_insert_default();
                 // The caller sets its memory, too.
-                let is_unplanned = values[change.value].as_tensor().is_some_and(|tensor| tensor.memory == Memory::None);
-                if let (true, EValue::Tensor(tensor)) = (is_unplanned, &mut values[quantized]) {
+                if let (Some(Memory::None), EValue::Tensor(tensor)) = (memory, &mut values[quantized]) {
                     tensor.memory = Memory::None;
                 }
             }
-            By::Delegate { .. } => {
-                if let Some(EValue::Tensor(tensor)) = plan.values.iter_mut().flatten().nth(change.value) {
+            (By::Delegate { .. }, _) => {
+                if let EValue::Tensor(tensor) = &mut values[change.value] {
                     tensor.scalar_type = change.scalar_type;
                 }
+            }
+        }
+    }
+    for (ids, calls) in [&mut plan.outputs, &mut plan.inputs].into_iter().zip(calls) {
+        for id in ids.iter_mut().flatten() {
+            if let Some(quantized) = id.get().and_then(|value| calls.get(&value)) {
+                *id = ValueId::of(*quantized);
             }
         }
     }

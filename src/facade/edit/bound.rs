@@ -6,7 +6,7 @@ use crate::layout;
 use crate::pipeline::{AssembleOptions, Resolved};
 use pte_analysis::method::Method;
 use pte_check::{CheckOptions, Finding, RuleSeverity};
-use pte_model::diagnostics::{Code, Report};
+use pte_model::diagnostics::{Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ExecutionPlan, MemoryPlan, MemoryPlanner, Program, TensorShapeDynamism};
@@ -68,12 +68,8 @@ impl Resolved {
         let (program, origins) = (&mut self.program, &self.origins);
         let name = |method, value| origins.name(method, value).map(str::to_owned);
         let failed = |errors: Vec<BoundError>| {
-            let diagnostics = errors.into_iter().map(|error| {
-                let mut diagnostic = Code::UnmetRequest.whole(error.message);
-                diagnostic.help = error.help;
-                diagnostic
-            });
-            Error::new(Report::new(&self.source.name, "", diagnostics.collect()))
+            let diagnostics = errors.into_iter().map(Diagnostic::from).collect();
+            Error::new(Report::new(&self.source.name, "", diagnostics))
         };
         let (bounded, exact) = bound::bound(program, options, name).map_err(failed)?;
         let refused = refused(program, bounded.method, exact).and_then(|errors| match errors.is_empty() {

@@ -475,14 +475,12 @@ impl<'m, 'p> Machine<'m, 'p> {
                 for (possible, last) in
                     state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
                 {
-                    match possible.is_content() {
-                        true if path.execution > MAX_EXECUTIONS && possible.is_caller() => {
-                            *possible = Possible::caller();
-                        }
-                        true if path.execution > MAX_EXECUTIONS => *possible = Possible::open(0, Why::Executions),
-                        false if several && possible.is_caller() => *possible = Possible::caller(),
-                        false if several => *possible = Possible::open(0, Why::Several),
-                        true | false => {}
+                    let why = match possible.is_content() {
+                        true => (path.execution > MAX_EXECUTIONS).then_some(Why::Executions),
+                        false => several.then_some(Why::Several),
+                    };
+                    if let Some(why) = why {
+                        *possible = if possible.is_caller() { Possible::caller() } else { Possible::open(0, why) };
                     }
                     last.clone_from(possible);
                 }
@@ -542,15 +540,12 @@ impl<'m, 'p> Machine<'m, 'p> {
             return None;
         };
         let condition = self.method.value(*cond_value_index)?;
-        match (self.possible(condition, state).only()?, &self.method.values()[condition]) {
-            (Item::Bool(value), _) => Some(value),
-            (Item::Content(content), EValue::Tensor(tensor)) => {
-                let evaluated = self.found.contents.borrow_mut().evaluate(self.method, content);
-                match first_element(tensor.scalar_type, &evaluated.ok()?)? {
-                    NumericValue::Bool(value) => Some(value),
-                    NumericValue::Int(_) | NumericValue::Float(_) | NumericValue::Complex(..) => None,
-                }
-            }
+        let possible = match self.is_tensor(condition) {
+            true => self.element(step, condition, state),
+            false => self.possible(condition, state),
+        };
+        match possible.only()? {
+            Item::Bool(value) => Some(value),
             _ => None,
         }
     }

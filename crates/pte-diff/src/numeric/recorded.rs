@@ -90,9 +90,8 @@ impl<'v, 's, 't> RecordedValues<'v, 's, 't> {
         buffer: &Blob,
         is_wanted: &dyn Fn(usize) -> bool,
     ) -> Result<Vec<(usize, TestData)>, TensorError> {
-        let accesses = self.view.method.accesses();
         let is_computed = |value: usize| {
-            let first = self.view.method.by_value().of(value).first().map(|access| accesses.list[*access as usize]);
+            let first = self.view.method.value_accesses(value).next();
             first.is_some_and(|first| first.step as usize == step && !first.has_content)
         };
         let is_delegate = matches!(self.view.steps[step].instruction.callee(), Some(Callee::Delegate(_)));

@@ -691,6 +691,27 @@ fn violated_category(call: &Call<'_>, argument: usize, taken: &[Category], with:
     (!taken.contains(&found)).then(|| (argument, name(&found).to_owned(), format!("{}, with {with}", expected())))
 }
 
+/// Checks the number of elements of a window, and of those of all results.
+fn violated_window(call: &Call<'_>, argument: usize) -> Option<Violation> {
+    let (elements, most) = match call.argument(argument) {
+        // A filter is in memory.
+        Some(Argument::Tensor(filter)) => (element_count(filter.sizes.get(1..)?), MAX_PRODUCTS),
+        _ => (ints_of(call, argument).fold(1, i64::saturating_mul), MAX_STEPS),
+    };
+    let found = || format!("a window of {elements} elements");
+    if elements > MAX_WINDOW && most == MAX_STEPS {
+        return Some((argument, found(), format!("at most {MAX_WINDOW}")));
+    }
+    // The last tensor is the result, if it is known.
+    let last = (0..).map_while(|at| call.argument(at)).filter_map(|argument| match argument {
+        Argument::Tensor(tensor) => Some(element_count(&tensor.sizes)),
+        _ => None,
+    });
+    let results = last.last()?;
+    let expected = || format!("at most {most} elements in the windows of {results} results");
+    (elements.saturating_mul(results) > most).then(|| (argument, found(), expected()))
+}
+
 /// Checks numbers, truth values and strings. `None` for other constraints.
 fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
     match constraint {
@@ -759,25 +780,7 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
             }
             _ => None,
         },
-        Constraint::Window { argument } => {
-            let (elements, most) = match call.argument(argument) {
-                // A filter is in memory.
-                Some(Argument::Tensor(filter)) => (element_count(filter.sizes.get(1..)?), MAX_PRODUCTS),
-                _ => (ints_of(call, argument).fold(1, i64::saturating_mul), MAX_STEPS),
-            };
-            let found = || format!("a window of {elements} elements");
-            if elements > MAX_WINDOW && most == MAX_STEPS {
-                return Some((argument, found(), format!("at most {MAX_WINDOW}")));
-            }
-            // The last tensor is the result, if it is known.
-            let last = (0..).map_while(|at| call.argument(at)).filter_map(|argument| match argument {
-                Argument::Tensor(tensor) => Some(element_count(&tensor.sizes)),
-                _ => None,
-            });
-            let results = last.last()?;
-            let expected = || format!("at most {most} elements in the windows of {results} results");
-            (elements.saturating_mul(results) > most).then(|| (argument, found(), expected()))
-        }
+        Constraint::Window { argument } => violated_window(call, argument),
         Constraint::ViewSizes { argument } => {
             let (open, others): (Vec<i64>, Vec<i64>) = ints_of(call, argument).partition(|size| *size == -1);
             let is_wrong =

@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::error::EditError;
+use pte_model::diagnostics::{Code, Diagnostic};
+
 pte_model::options! {
     /// New bounds of the inputs of a method.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,6 +137,20 @@ pub struct BoundError {
 impl fmt::Display for BoundError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<BoundError> for Diagnostic {
+    fn from(error: BoundError) -> Diagnostic {
+        let mut diagnostic = Code::UnmetRequest.whole(error.message);
+        diagnostic.help = error.help;
+        diagnostic
+    }
+}
+
+impl From<BoundError> for EditError {
+    fn from(error: BoundError) -> EditError {
+        EditError::Request(vec![error.into()])
     }
 }
 
