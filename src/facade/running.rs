@@ -78,7 +78,7 @@ impl RunOptions {
     ///
     /// let inputs = vec![("x".into(), "@in.safetensors:x".into()), ("y".into(), "1".into())];
     /// let options = RunOptions::new(RunnerCommand::new("./runner")).inputs(inputs);
-    /// assert!(options.input_files().eq(["in.safetensors".as_ref()]));
+    /// assert!(options.input_files().eq([std::path::Path::new("in.safetensors")]));
     /// ```
     pub fn input_files(&self) -> impl Iterator<Item = &Path> {
         let paths = self.inputs.iter().filter_map(|(_, text)| text.trim().strip_prefix('@'));
