@@ -9,7 +9,7 @@ use pte_check::RuleId::{self, *};
 use pte_check::{CheckOptions, RuleSeverity};
 
 /// Returns the rules of the errors of a method, without the data.
-fn errors_in(method: &str) -> Vec<RuleId> {
+pub(super) fn errors_in(method: &str) -> Vec<RuleId> {
     let yaml = format!("methods:\n  forward:\n{method}");
     let model = Model::from_yaml("method.yaml", &yaml, ".");
     // The assembler finds some, too.

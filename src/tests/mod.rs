@@ -4,6 +4,7 @@
 mod bound;
 mod check_limits;
 mod check_paths;
+mod check_resized;
 mod check_semantics;
 mod check_values;
 mod emit_flat_tensor;

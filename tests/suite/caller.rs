@@ -19,7 +19,7 @@ struct Row {
 
 const ROWS: &[Row] = &[
     Row {
-        name: "the content of inputs, of state without initial data, and of tensors computed from them: indices (also those of quantized embeddings), lengths, divisors, conditions, zero points; also an element or a number that would be the same whatever the caller passes",
+        name: "the content of inputs, of state without initial data, and of tensors computed from them: indices (also those of quantized embeddings), lengths, divisors, conditions, zero points",
         of_caller: &[
             "values: {w: {tensor: float32, sizes: [4, 8]}, i: {tensor: int64, sizes: [2]}}, inputs: [w, i], outputs: [e],
              instructions: [{kernel: aten::index_select.out, args: [w, 0, i], out: e}]",
@@ -38,12 +38,15 @@ const ROWS: &[Row] = &[
             "values: {x: {tensor: int8, sizes: [2, 3]}, s: {tensor: float64, sizes: [2, 1]}, z: {tensor: int64, sizes: [2, 1]},
                e: {tensor: float32, sizes: [2, 3]}}, inputs: [x, s, z], outputs: [e], instructions: [
                {kernel: quantized_decomposed::dequantize_per_token.out, args: [x, s, z, -128, 127, 1, 6], out: e}]",
-            "values: {x: {tensor: int64, sizes: [1]}, t: {tensor: bool, data: [true]}, w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}},
+        ],
+        of_file: &[
+            (
+                Some(RuleId::O_14),
+                "values: {x: {tensor: int64, sizes: [1]}, t: {tensor: bool, data: [true]}, w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}},
                s: {tensor: float32, sizes: [4], data: {fill: 1}}}, inputs: [x], outputs: [e], instructions: [
                {kernel: aten::masked_fill.Scalar_out, args: [x, t, 1000000], out: i},
                {kernel: quantized_decomposed::embedding_byte.out, args: [w, s, null, 0, 255, i], out: e}]",
-        ],
-        of_file: &[
+            ),
             (
                 Some(RuleId::O_14),
                 "values: {w: {tensor: float32, sizes: [4, 8]}, i: {tensor: int64, data: [0, 4]}}, inputs: [w], outputs: [e],
@@ -97,16 +100,16 @@ const ROWS: &[Row] = &[
         )],
     },
     Row {
-        name: "the sizes of dynamic tensors, within their bounds, also those that instructions set from constants",
-        of_caller: &["values: {x: {tensor: int8, sizes: [4, 2], data: {fill: 1}}, s: {tensor: float32, sizes: [4], dynamism: dynamic_bound},
-               z: {tensor: int64, sizes: [4], data: {fill: 0}}, o: {tensor: float32, sizes: [4, 2]}}, outputs: [o], instructions: [
-               {kernel: aten::full.out, args: [[1], 1.0], out: s},
-               {kernel: quantized_decomposed::dequantize_per_channel.out, args: [x, s, z, 0, -128, 127, 1, null, o, o]}]",
+        name: "the sizes of dynamic inputs, within their bounds, and those that follow from them",
+        of_caller: &[
             "values: {a: {tensor: float32, sizes: [4], dynamism: dynamic_bound},
                b: {tensor: float32, sizes: [4], dynamism: dynamic_bound},
                e: {tensor: float32, sizes: [4], dynamism: dynamic_bound}}, inputs: [a, b], outputs: [e],
              instructions: [{kernel: aten::add.out, args: [a, b], out: e}]"],
-        of_file: &[(
+        of_file: &[(Some(RuleId::O_8), "values: {x: {tensor: int8, sizes: [4, 2], data: {fill: 1}}, s: {tensor: float32, sizes: [4], dynamism: dynamic_bound},
+               z: {tensor: int64, sizes: [4], data: {fill: 0}}, o: {tensor: float32, sizes: [4, 2]}}, outputs: [o], instructions: [
+               {kernel: aten::full.out, args: [[1], 1.0], out: s},
+               {kernel: quantized_decomposed::dequantize_per_channel.out, args: [x, s, z, 0, -128, 127, 1, null, o, o]}]"), (
             None,
             "values: {a: {tensor: float32, sizes: [4]}, b: {tensor: float32, sizes: [3]}, e: {tensor: float32, sizes: [4]}},
              inputs: [a, b], outputs: [e], instructions: [{kernel: aten::add.out, args: [a, b], out: e}]",

@@ -199,6 +199,14 @@ impl ResolvedOperator {
         position == 0 && self.facts.overwrites_self
     }
 
+    /// Returns `true` if the kernel can crash because of the sizes of its arguments, within their ranks.
+    pub fn trusts_sizes(&self) -> bool {
+        let facts = self.facts;
+        let reads_elements = facts.selection.is_some() || facts.repetitions.is_some() || facts.quantization.is_some();
+        let is_unchecked = facts.aborts || facts.is_thorough || facts.is_unsized;
+        reads_elements || is_unchecked || self.constraints.iter().any(Constraint::reads_sizes)
+    }
+
     /// Returns `true` if the result is a view of an argument, which the operator does not write.
     pub fn is_view(&self) -> bool {
         self.facts.aliased.is_some()

@@ -5,22 +5,31 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use super::semantics::method::MethodAnalysis;
 use pte_analysis::inference::{Knowledge, literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
+use pte_model::data::number::{self, NumericValue};
 use pte_model::data::{Blob, BlobId, BlobSource, elements, workers};
 use pte_model::format::ScalarType;
-use pte_model::program::{EValue, Tensor, ValueId};
+use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::Operator;
-use pte_operators::evaluation::{ArgumentData, Unevaluated};
+use pte_operators::evaluation::{self, ArgumentData, Unevaluated};
 use pte_operators::inference::numbers::Number;
-use pte_operators::inference::{Argument, InferenceError, IntMeta, TensorMeta};
+use pte_operators::inference::{self, Argument, InferenceError, IntMeta, ResultMeta, TensorMeta};
 
 /// Elements of a content.
 pub type ConstantInts = Arc<[i64]>;
 
 /// Largest result that is computed, in bytes.
 const MAX_RESULT: usize = 16 << 20;
+
+/// Number of samples of what the caller may pass.
+pub const SAMPLES: u8 = 5;
+
+/// Largest content of a sample, in bytes.
+const MAX_SAMPLE: u64 = 1 << 16;
 
 /// Something that a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +48,8 @@ pub enum Item {
     Unknown,
     /// The content of a tensor, by its index in [`Contents`].
     Content(u32),
+    /// The sizes of a dynamic tensor, by their index in [`Contents`].
+    Sizes(u32),
 }
 
 impl Item {
@@ -62,13 +73,23 @@ impl Item {
         }
     }
 
+    /// Returns the number that `_local_scalar_dense` returns for an element; `None` if there is none.
+    pub fn of_element(scalar_type: ScalarType, element: NumericValue) -> Option<Item> {
+        match element {
+            NumericValue::Int(int) if scalar_type.integers().is_some() => i64::try_from(int).ok().map(Item::Int),
+            NumericValue::Bool(value) => Some(Item::Bool(value)),
+            NumericValue::Complex(..) => None,
+            NumericValue::Int(_) | NumericValue::Float(_) => Some(Item::Double(element.to_f64().to_bits())),
+        }
+    }
+
     /// Returns the number; `None` if it is not exact.
     pub fn number(self) -> Option<Number> {
         match self {
             Item::Int(int) => Some(Number::Int(int)),
             Item::Bool(value) => Some(Number::Bool(value)),
             Item::Double(bits) => Some(Number::Double(f64::from_bits(bits))),
-            Item::Null | Item::AtMost(_) | Item::Unknown | Item::Content(_) => None,
+            Item::Null | Item::AtMost(_) | Item::Unknown | Item::Content(_) | Item::Sizes(_) => None,
         }
     }
 
@@ -80,12 +101,12 @@ impl Item {
             Item::AtMost(most) => Knowledge::Int(IntMeta::AtMost(most)),
             Item::Bool(value) => Knowledge::Bool(value),
             Item::Double(bits) => Knowledge::Double(f64::from_bits(bits)),
-            Item::Unknown | Item::Content(_) => Knowledge::Nothing,
+            Item::Unknown | Item::Content(_) | Item::Sizes(_) => Knowledge::Nothing,
         }
     }
 }
 
-/// Values, and what they are.
+/// Values, and what they are. The sizes of a tensor have the index of the value plus the number of values.
 pub type Assumption = Vec<(usize, Item)>;
 
 /// A content.
@@ -93,6 +114,13 @@ pub type Assumption = Vec<(usize, Item)>;
 pub enum Node {
     /// Data of the file.
     Constant(BlobId),
+    /// What the caller may pass.
+    Sample {
+        /// Index of the tensor.
+        value: usize,
+        /// Number of the sample, less than [`SAMPLES`].
+        sample: u8,
+    },
     /// What a call writes to a tensor.
     Result {
         /// Index of the call.
@@ -122,6 +150,8 @@ struct Call {
 #[derive(Default)]
 pub struct Contents {
     nodes: Vec<Node>,
+    /// Sizes of dynamic tensors.
+    sizes: IndexSet<TensorMeta>,
     indices: HashMap<Node, u32>,
     calls: Vec<Call>,
     call_indices: HashMap<(u32, Assumption), u32>,
@@ -140,6 +170,31 @@ impl Contents {
         })
     }
 
+    /// Returns the index of sizes.
+    pub fn add_sizes(&mut self, meta: TensorMeta) -> u32 {
+        self.sizes.insert_full(meta).0 as u32
+    }
+
+    /// Returns sizes by their index.
+    pub fn sizes(&self, index: u32) -> &TensorMeta {
+        &self.sizes[index as usize]
+    }
+
+    /// Returns what inference knows with an assumption.
+    pub fn knowledge<'a>(
+        &'a self,
+        method: &'a MethodAnalysis<'_>,
+        assumption: &'a Assumption,
+    ) -> impl Iterator<Item = (usize, Knowledge)> + 'a {
+        let count = method.values().len();
+        assumption.iter().filter_map(move |(value, item)| match item {
+            Item::Sizes(sizes) => Some((*value - count, Knowledge::Tensor(Box::new(self.sizes(*sizes).clone())))),
+            // Its declaration holds.
+            _ if *value >= count => None,
+            _ => Some((*value, item.knowledge())),
+        })
+    }
+
     /// Returns the index of a call whose changing operands are `operands`.
     pub fn add_call(&mut self, step: u32, operands: Assumption) -> u32 {
         *self.call_indices.entry((step, operands.clone())).or_insert_with(|| {
@@ -152,7 +207,7 @@ impl Contents {
     pub fn add_part(&mut self, content: u32, offset: u64, bytes: u64) -> u32 {
         let (of, first) = match self.nodes[content as usize] {
             Node::Part { of, offset, .. } => (of, offset),
-            Node::Constant(_) | Node::Result { .. } => (content, 0),
+            Node::Constant(_) | Node::Sample { .. } | Node::Result { .. } => (content, 0),
         };
         self.add(Node::Part { of, offset: first.saturating_add(offset), bytes })
     }
@@ -166,7 +221,7 @@ impl Contents {
         let mut open = vec![content];
         while let Some(&at) = open.last() {
             let missing: Vec<u32> = match self.nodes[at as usize] {
-                Node::Constant(_) => Vec::new(),
+                Node::Constant(_) | Node::Sample { .. } => Vec::new(),
                 Node::Part { of, .. } => self.missing(of).into_iter().collect(),
                 Node::Result { call, .. } => {
                     let Call { operands, results, .. } = &self.calls[call as usize];
@@ -234,7 +289,7 @@ impl Contents {
         match self.nodes[content as usize] {
             Node::Part { of, .. } => self.missing(of),
             Node::Result { call, .. } => self.calls[call as usize].results.is_none().then_some(content),
-            Node::Constant(_) => None,
+            Node::Constant(_) | Node::Sample { .. } => None,
         }
     }
 
@@ -242,6 +297,10 @@ impl Contents {
     fn get(&self, method: &MethodAnalysis<'_>, content: u32) -> Result<Blob, String> {
         match self.nodes[content as usize] {
             Node::Constant(data) => Ok(method.program.blob(data).clone()),
+            Node::Sample { value, sample } => {
+                let content = method.values()[value].as_tensor().and_then(|tensor| sampled(tensor, sample));
+                content.ok_or_else(|| "the caller passes it".to_owned())
+            }
             Node::Result { call, value } => match &self.calls[call as usize].results {
                 Some(Ok(results)) => {
                     results.get(&value).cloned().ok_or_else(|| "the call has no such result".to_owned())
@@ -272,9 +331,6 @@ impl Contents {
         let of_call = CallContents { contents: self, method, known, args, operands };
         let unknown = || refused("an argument is not known");
         let arguments = of_call.arguments().ok_or_else(unknown)?;
-        let results: Vec<ValueId> = known.result_values(args, method.values()).collect();
-        let meta = |result: &ValueId| stated_of_constant(result.item(method.values())?.as_tensor()?);
-        let outs: Vec<TensorMeta> = results.iter().map(meta).collect::<Option<_>>().ok_or_else(unknown)?;
         // An evaluation reads no larger content in memory.
         let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
         let bytes = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
@@ -296,6 +352,9 @@ impl Contents {
                 (argument.clone(), data)
             })
             .unzip();
+        let results: Vec<ValueId> = known.result_values(args, method.values()).collect();
+        let outs = results.iter().enumerate().map(|(number, result)| of_call.result(*result, number, &list));
+        let outs: Vec<TensorMeta> = outs.collect::<Option<_>>().ok_or_else(unknown)?;
         let found = record.evaluate(&list, &data, &outs, MAX_RESULT.min(left) as u64).map_err(|error| match error {
             Unevaluated::Reason(_) if left < MAX_RESULT => {
                 _ = workers::lock(&method.constant_bytes).spend(usize::MAX);
@@ -325,6 +384,33 @@ impl Contents {
     }
 }
 
+/// Returns a content that the caller may pass: zeros, ones, small numbers, and large ones of both signs.
+fn sampled(tensor: &Tensor, sample: u8) -> Option<Blob> {
+    let bytes = tensor.nbytes().filter(|bytes| *bytes <= MAX_SAMPLE)?;
+    let size = tensor.scalar_type.info()?.size;
+    let mut content = Vec::with_capacity(bytes as usize);
+    for index in 0..bytes / size.max(1) {
+        let number = match sample {
+            0 => 0,
+            1 => 1,
+            2 => (index * 5 + 2) % 7,
+            3 => 1_000_003 + index * 7919,
+            _ => 4099 + index * 13,
+        } as i64;
+        let number = if sample == 4 { -number } else { number };
+        if tensor.scalar_type.integers().is_some() {
+            content.extend_from_slice(number.to_le_bytes().get(..size as usize)?);
+            continue;
+        }
+        let number = match tensor.scalar_type {
+            ScalarType::BOOL => NumericValue::Bool((u64::from(sample) + index) % 2 == 1),
+            _ => NumericValue::Float(number as f64),
+        };
+        number::encode(tensor.scalar_type, number, &mut content).ok()?;
+    }
+    Some(Blob::bytes(content))
+}
+
 /// Returns the operator that computes the results of one: itself, or the out variant of one that works in place.
 fn evaluator(name: &str) -> Option<&'static Operator> {
     let own = pte_operators::find(name).filter(|operator| operator.facts.evaluation.is_some());
@@ -352,9 +438,11 @@ impl<'p> CallContents<'_, 'p> {
         let ins = self.args.iter().take(self.known.signature.ins().count()).enumerate();
         // The content of a tensor that is replaced is not read.
         let unread = |arg: &ValueId| {
-            let tensor = self.method.values()[self.method.value(*arg)?].as_tensor()?;
-            let blob = Blob::new(tensor.nbytes()?, BlobSource::Repeat([0].into()));
-            Some((Argument::Tensor(Cow::Owned(stated_of_constant(tensor)?)), vec![Some(blob)]))
+            let value = self.method.value(*arg)?;
+            let tensor = self.method.values()[value].as_tensor()?;
+            let meta = self.meta(value, tensor)?;
+            let blob = Blob::new(evaluation::nbytes(&meta)?, BlobSource::Repeat([0].into()));
+            Some((Argument::Tensor(Cow::Owned(meta)), vec![Some(blob)]))
         };
         ins.map(|(at, arg)| if self.known.needs_no_content(at) { unread(arg) } else { self.argument(*arg) }).collect()
     }
@@ -365,7 +453,30 @@ impl<'p> CallContents<'_, 'p> {
 
     fn tensor(&self, value: usize, tensor: &Tensor) -> Option<(TensorMeta, Blob)> {
         let Item::Content(content) = self.operand(value)? else { return None };
-        Some((stated_of_constant(tensor)?, self.contents.get(self.method, content).ok()?))
+        Some((self.meta(value, tensor)?, self.contents.get(self.method, content).ok()?))
+    }
+
+    /// Returns the properties of a tensor; `None` if its sizes are not known.
+    fn meta(&self, value: usize, tensor: &Tensor) -> Option<TensorMeta> {
+        match self.operand(value + self.method.values().len()) {
+            None => stated_of_constant(tensor),
+            Some(Item::Sizes(sizes)) => Some(self.contents.sizes(sizes).clone()).filter(|meta| !meta.is_dynamic()),
+            Some(_) => None,
+        }
+    }
+
+    /// Returns the properties of a result; those of a dynamic tensor are inferred.
+    fn result(&self, result: ValueId, number: usize, arguments: &[Argument<'_>]) -> Option<TensorMeta> {
+        let tensor = result.item(self.method.values())?.as_tensor()?;
+        let stated = stated_of_constant(tensor)?;
+        if tensor.shape_dynamism == TensorShapeDynamism::STATIC {
+            return Some(stated);
+        }
+        let call = inference::Call::new(&self.known.signature, arguments);
+        match self.known.rule.and_then(|rule| rule(&call).ok())?.get(number)? {
+            ResultMeta::Tensor(meta) => Some(TensorMeta { sizes: meta.sizes.clone(), ..stated }),
+            ResultMeta::Tensors(_) | ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => Some(stated),
+        }
     }
 
     fn argument(&self, arg: ValueId) -> Option<(Argument<'p>, Vec<Option<Blob>>)> {
@@ -377,7 +488,7 @@ impl<'p> CallContents<'_, 'p> {
                 Item::Int(int) => Argument::Int(IntMeta::Exact(int)),
                 Item::Bool(value) => Argument::Bool(value),
                 Item::Double(bits) => Argument::Double(f64::from_bits(bits)),
-                Item::AtMost(_) | Item::Unknown | Item::Content(_) => return None,
+                Item::AtMost(_) | Item::Unknown | Item::Content(_) | Item::Sizes(_) => return None,
             })
         };
         let argument = match (stated, self.operand(value)) {

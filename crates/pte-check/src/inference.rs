@@ -182,13 +182,16 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
         let operator = call.known;
         let is_compared = call.known.library.is_none() && !self.is_empty(call);
-        let assumed = call.assumed.iter().map(|(value, item)| (*value, item.knowledge()));
+        let assumed: Vec<_> = call.values.contents.borrow().knowledge(self.method, call.assumed).collect();
         match self.inference.assuming(assumed, |inference| inference.call(values, operator, call.args)) {
             Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
             Err(InferenceError::Invalid(invalid))
                 if is_compared && !call.known.facts.ignored.contains(&invalid.argument) =>
             {
                 report_argument(call, &invalid, findings, locate);
+            }
+            Ok(results) if is_compared && !call.resized.is_empty() => {
+                self.check_results(call, &results, findings, locate);
             }
             Ok(_)
             | Err(InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
@@ -247,7 +250,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// to compute.
     fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
         let values = self.method.values();
-        let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
+        let is_empty = |value: usize| call.tensor_of(value).is_some_and(|tensor| tensor.nbytes() == Some(0));
         let ins = call.args.iter().take(call.known.results(call.args.len()).start);
         ins.filter_map(|arg| self.method.value(*arg)).any(|arg| {
             let mut items = values[arg].as_tensors().iter().filter_map(|item| self.method.value(*item));

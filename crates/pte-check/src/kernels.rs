@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::contents::{ConstantInts, Item, Node};
+use super::contents::{Assumption, ConstantInts, Item, Node};
 use super::finding::{Findings, Locator};
 use super::semantics::method::MethodAnalysis;
 use super::semantics::values::Values;
@@ -29,7 +29,9 @@ pub(super) struct KernelCall<'m, 'p> {
     /// The method has jumps.
     pub jumps: bool,
     /// Numbers that are assumed for values that instructions write.
-    pub assumed: &'m [(usize, Item)],
+    pub assumed: &'m Assumption,
+    /// Tensors with other sizes than in the file, with these sizes.
+    pub resized: &'m [(usize, Tensor)],
     /// Contents that the kernels of the method trust.
     pub values: &'m Values,
 }
@@ -100,7 +102,8 @@ fn check_indices(
 ) {
     let (Some(sizes), Some((value, list))) = (call.tensor(table).map(sizes), call.argument(indices)) else { return };
     let mut check = |value: usize, range: Range<i128>, selected: &dyn Fn() -> String| {
-        let constants = call.ints(value, findings, locate);
+        let mut constants = call.ints(value, findings, locate);
+        constants.extend(call.values.common.get(&(call.step, value)).cloned());
         let is_outside = |index: &i64| !range.contains(&i128::from(*index));
         if let Some(wrong) = constants.iter().flat_map(|items| items.iter()).copied().find(is_outside) {
             findings.add(O_14, || {
@@ -124,12 +127,8 @@ fn check_indices(
         Selected::Items { .. } if sizes.contains(&0) || !call.is_unchanged(value) => {}
         Selected::Items { from_end } => {
             let items = list.as_tensors().iter().map(|item| call.method.value(*item));
-            let tensor = |value: usize| match &call.method.values()[value] {
-                EValue::Tensor(tensor) => Some(tensor),
-                _ => None,
-            };
             let mut dim = 0;
-            for (value, item) in items.map(|value| (value, value.and_then(tensor))) {
+            for (value, item) in items.map(|value| (value, value.and_then(|value| call.tensor_of(value)))) {
                 let is_mask = |item: &Tensor| MASKS.contains(item.scalar_type);
                 if let (Some(value), Some(size), false) = (value, sizes.get(dim), item.is_some_and(is_mask)) {
                     let size = i128::from(*size);
@@ -166,7 +165,8 @@ fn check_repetitions(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let Some((value, EValue::Tensor(tensor))) = call.argument(repetitions) else { return };
+    let Some((value, EValue::Tensor(_))) = call.argument(repetitions) else { return };
+    let Some(tensor) = call.tensor_of(value) else { return };
     let stated = call.int(size);
     if stated.is_none() && !matches!(call.argument(size), Some((_, EValue::Null))) {
         return;
@@ -287,15 +287,20 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
     }
 }
 
-impl<'p> KernelCall<'_, 'p> {
+impl<'m, 'p: 'm> KernelCall<'m, 'p> {
     pub(super) fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
         let value = self.method.value(*self.args.get(position)?)?;
         Some((value, &self.method.values()[value]))
     }
 
-    fn tensor(&self, position: usize) -> Option<&'p Tensor> {
-        let (_, EValue::Tensor(tensor)) = self.argument(position)? else { return None };
-        Some(tensor)
+    fn tensor(&self, position: usize) -> Option<&'m Tensor> {
+        self.tensor_of(self.argument(position)?.0)
+    }
+
+    /// Returns a tensor with the sizes that it has when the call is reached.
+    pub(super) fn tensor_of(&self, value: usize) -> Option<&'m Tensor> {
+        let resized = self.resized.iter().find(|(other, _)| *other == value);
+        resized.map(|(_, tensor)| tensor).or_else(|| self.method.values()[value].as_tensor())
     }
 
     /// Returns an Int or Double argument; `None` for other kinds, and if an instruction replaces it.
@@ -375,13 +380,15 @@ impl<'p> KernelCall<'_, 'p> {
     /// Reports an operand that follows from the file, but is not evaluated.
     pub(super) fn report_open(&self, value: usize, reason: &str, findings: &mut Findings, locate: &Locator<'_>) {
         let step = self.method.step_accesses(self.step);
-        let Some(access) = step.iter().find(|access| access.value as usize == value && access.kind.keeps()) else {
+        let tensor = value % self.method.values().len();
+        let Some(access) = step.iter().find(|access| access.value as usize == tensor && access.kind.keeps()) else {
             return;
         };
         findings.add(X_30, || {
             let name = self.known.signature.args.get(access.arg as usize).map_or("", |arg| &*arg.name);
+            let what = if value == tensor { "" } else { "the sizes of " };
             let found = format!(
-                "not fully checked: values[{value}], for argument `{name}` of {}, follows from the file; {reason}",
+                "not fully checked: {what}values[{tensor}], for argument `{name}` of {}, follows from the file; {reason}",
                 self.known.name
             );
             let expected = "a constant, or a value that is computed from inputs, or by operators that are evaluated";
@@ -426,8 +433,8 @@ fn check_quantization(
 struct QuantizationCall<'c, 'm, 'p> {
     facts: &'c Quantization,
     call: &'c KernelCall<'m, 'p>,
-    input: &'p Tensor,
-    result: &'p Tensor,
+    input: &'m Tensor,
+    result: &'m Tensor,
     /// Position of the out.
     out: usize,
     /// Range of the type of the quantized tensor; `None` if the type is not a quantized one.
@@ -540,7 +547,11 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         match self.call.argument(2) {
             _ if !self.compares_zero_points() => Vec::new(),
             _ if self.has_no_zero_points() => vec![ConstantInts::from([0])],
-            Some((value, EValue::Tensor(_))) => self.call.ints(value, findings, locate),
+            Some((value, EValue::Tensor(_))) => {
+                let mut ints = self.call.ints(value, findings, locate);
+                ints.extend(self.call.values.common.get(&(self.call.step, value)).cloned());
+                ints
+            }
             Some(_) | None => Vec::new(),
         }
     }

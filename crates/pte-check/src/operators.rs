@@ -36,7 +36,8 @@ pub(super) fn check(method: &MethodAnalysis<'_>, values: &Values, findings: &mut
             inference.forget(step.instruction.args());
             continue;
         };
-        let call = KernelCall { method, known, step: number as u32, args, jumps, assumed: &[], values };
+        let call =
+            KernelCall { method, known, step: number as u32, args, jumps, assumed: &Vec::new(), resized: &[], values };
         let errors = findings.errors();
         call.check(findings, locate);
         // A defect is reported once, by the most specific rule.
@@ -45,7 +46,8 @@ pub(super) fn check(method: &MethodAnalysis<'_>, values: &Values, findings: &mut
         }
         for assumed in values.assumptions.get(&call.step).into_iter().flatten() {
             if findings.errors() == errors {
-                let call = KernelCall { assumed, ..call };
+                let resized = values.resized(method, assumed);
+                let call = KernelCall { assumed, resized: &resized, ..call };
                 kernels::check(&call, findings, locate);
                 inference.check_assumed(&call, findings, locate);
             }

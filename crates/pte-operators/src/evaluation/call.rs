@@ -42,7 +42,7 @@ pub(super) struct Constant<'a> {
 }
 
 /// Returns the number of bytes of a tensor; `None` for an unknown element type, and if it exceeds `u64`.
-pub(crate) fn nbytes(meta: &TensorMeta) -> Option<u64> {
+pub fn nbytes(meta: &TensorMeta) -> Option<u64> {
     let element = meta.scalar_type.info()?.size;
     meta.sizes.iter().try_fold(element, |product, dim| product.checked_mul(u64::try_from(dim.size).ok()?))
 }

@@ -18,10 +18,9 @@ pub(super) mod movement;
 mod numbers;
 mod strided;
 
-pub use call::{ArgumentData, ConstantCall, Evaluation};
+pub use call::{ArgumentData, ConstantCall, Evaluation, nbytes};
 pub use error::Unevaluated;
 
-pub(super) use call::nbytes;
 pub(super) use error::{Result, refuse};
 
 #[cfg(test)]

@@ -381,6 +381,53 @@ const MAX_STEPS: i64 = 1_000_000_000_000;
 /// Greatest number of products of a convolution; they take days.
 const MAX_PRODUCTS: i64 = 1_000_000_000_000_000;
 
+impl Constraint {
+    /// Returns `true` if it depends on sizes of tensors, not only on their ranks and element types.
+    pub fn reads_sizes(&self) -> bool {
+        match self {
+            Constraint::Types { .. }
+            | Constraint::TypesWith { .. }
+            | Constraint::SameType { .. }
+            | Constraint::Divisor { .. }
+            | Constraint::Factor { .. }
+            | Constraint::Number { .. }
+            | Constraint::Int { .. }
+            | Constraint::Bool { .. }
+            | Constraint::Text { .. }
+            | Constraint::Rank { .. }
+            | Constraint::DivisorOfType { .. }
+            | Constraint::Quotient { .. }
+            | Constraint::AtLeast { .. }
+            | Constraint::RankOf { .. }
+            | Constraint::Above { .. }
+            | Constraint::OneType { .. }
+            | Constraint::Indexed { .. }
+            | Constraint::Selects { .. }
+            | Constraint::Dimension { .. }
+            | Constraint::OneOrder
+            | Constraint::DefaultOrder { .. }
+            | Constraint::FrontDimension { .. } => false,
+            Constraint::ComplexSizes { .. }
+            | Constraint::SameSize { .. }
+            | Constraint::Groups { .. }
+            | Constraint::SameSizes { .. }
+            | Constraint::Window { .. }
+            | Constraint::BiasSizes { .. }
+            | Constraint::OneElement { .. }
+            | Constraint::DimensionOfEmpty { .. }
+            | Constraint::HalfSpectrum { .. }
+            | Constraint::NotEmpty { .. }
+            | Constraint::NotEmptyFrom { .. }
+            | Constraint::NotEmptyUnless { .. }
+            | Constraint::Lines { .. }
+            | Constraint::Channels { .. }
+            | Constraint::OtherDimensions { .. }
+            | Constraint::ViewSizes { .. }
+            | Constraint::Strides { .. } => true,
+        }
+    }
+}
+
 // Constraints of the rows of releases.
 impl Constraint {
     /// A tensor of int64.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pte_model::format::{DimOrder, ScalarType};
 
 /// Size of a dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dim {
     /// Number of elements; the upper bound if the dimension is dynamic. Never negative.
     pub size: i64,
@@ -21,7 +21,7 @@ impl Dim {
 }
 
 /// Properties of a tensor that inference reads and computes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TensorMeta {
     /// Element type.
     pub scalar_type: ScalarType,

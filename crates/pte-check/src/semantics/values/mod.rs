@@ -9,35 +9,39 @@
 //! regard to conditions. Memory is followed with the values: a write to overlapping memory, or through another name of
 //! it, changes a content, too.
 
+mod samples;
+mod sizes;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use super::super::contents::{Assumption, Contents, Item, Node};
+use super::super::contents::{Assumption, ConstantInts, Contents, Item, Node};
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
 use super::possible::{Open, Possible, Why};
 use super::writers::Writers;
-use crate::RuleId::X_10;
+use crate::RuleId::{X_10, X_30};
 use pte_analysis::access::Access;
 use pte_analysis::aliases::{AliasKind, Groups};
 use pte_analysis::blocks::{self, Block, Edge};
-use pte_analysis::inference::Inference;
+use pte_analysis::inference::{Inference, Knowledge};
 use pte_analysis::operators::{AccessKind, ResolvedOperator};
 use pte_model::data::Blob;
 use pte_model::data::number::{self, NumericValue};
 use pte_model::format::ScalarType;
 use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, Instruction, Tensor, TensorData, ValueId};
+use pte_model::program::{EValue, Instruction, Sizes, Tensor, TensorData, ValueId};
 use pte_operators::Base;
 use pte_operators::facts::{Facts, LoopPart};
 use pte_operators::inference::numbers::Number;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::{Kinds, ResultKinds};
+use sizes::Resized;
 
 /// Maximum number of combinations of operands with which a call is checked.
 const MAX_COMBINATIONS: usize = 256;
@@ -63,9 +67,26 @@ pub struct Values {
     pub open: BTreeMap<(u32, usize), Open>,
     /// By step and value: contents of tensors that kernels trust.
     pub trusted: BTreeMap<(u32, usize), Possible>,
+    /// By step and value: elements of a content of the caller that are the same whatever the caller passes.
+    pub common: BTreeMap<(u32, usize), ConstantInts>,
     /// Contents by their indices.
     pub contents: RefCell<Contents>,
     seen: HashSet<(u32, Assumption)>,
+}
+
+impl Values {
+    /// Returns the tensors to which an assumption gives other sizes, with these.
+    pub fn resized(&self, method: &MethodAnalysis<'_>, assumption: &Assumption) -> Vec<(usize, Tensor)> {
+        let contents = self.contents.borrow();
+        let resized = contents.knowledge(method, assumption).filter_map(|(value, known)| {
+            let (Knowledge::Tensor(meta), EValue::Tensor(tensor)) = (known, &method.values()[value]) else {
+                return None;
+            };
+            let sizes: Sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect::<Option<_>>()?;
+            Some((value, Tensor { sizes: Some(sizes), ..tensor.clone() }))
+        });
+        resized.collect()
+    }
 }
 
 /// Returns the positions of the tensors whose content a kernel trusts.
@@ -82,21 +103,29 @@ struct Machine<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     inference: Inference,
     edges: &'m [Edge],
-    /// Values, by slot.
+    /// Values, by slot; those after the values of the method are the sizes of its tensors.
     values: Vec<usize>,
-    /// By value: its slot, which is its index among the followed values.
+    /// By value: its slot, which is its index among the followed values. Those of the sizes of tensors come after them.
     slots: Vec<Option<u32>>,
     /// By value that instructions write: slots of tensors in overlapping memory, each with the offset of a tensor that
     /// the write covers.
     overlaps: HashMap<usize, Vec<(u32, Option<u64>)>>,
-    /// By value: slots of tensors that may have the same memory because of moves.
+    /// By value: slots of tensors that may have the same memory, or the same sizes, because of moves.
     partners: HashMap<usize, Vec<u32>>,
     /// By view of a tensor that nothing replaces: this tensor, whose slot it has.
     bases: BTreeMap<usize, usize>,
     /// Steps of jumps back whose condition may be the caller's.
     caller_loops: BTreeSet<u32>,
+    /// By value: the caller may have an influence on it. Empty if nothing resizes tensors.
+    from_caller: Vec<bool>,
+    /// Steps that resize tensors, if the numbers that they read follow from the file.
+    by_numbers: BTreeSet<u32>,
+    /// Tensors that they resize.
+    resized: BTreeSet<usize>,
     /// The execution ended at [`limits::STEPS`].
     is_exceeded: bool,
+    /// Steps of jumps with a known condition, each with the step after it.
+    taken: BTreeSet<(u32, u32)>,
     /// The last call does not return.
     has_failed: bool,
     found: Values,
@@ -110,12 +139,39 @@ pub fn values(
     locate: &Locator<'_>,
 ) -> Values {
     let edges = flow.edges();
-    let Some(mut machine) = Machine::new(method, &edges, findings, locate) else { return Values::default() };
+    let mut resized = Resized::new(method);
+    loop {
+        let mut found = findings.empty();
+        let Some(mut machine) = analysed(method, &edges, &resized, &mut found, locate) else {
+            return Values::default();
+        };
+        // Sizes that numbers determine are known after the numbers, and other numbers after these.
+        let count = resized.tensors.len();
+        resized.tensors.extend(machine.resized);
+        if resized.tensors.len() == count {
+            findings.append(found);
+            if edges.is_empty() {
+                samples::find(method, &mut machine.found);
+            }
+            return machine.found;
+        }
+    }
+}
+
+/// Analyses what instructions read, with the sizes of some tensors; `None` if there is nothing to follow.
+fn analysed<'m, 'p>(
+    method: &'m MethodAnalysis<'p>,
+    edges: &'m [Edge],
+    resized: &Resized,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) -> Option<Machine<'m, 'p>> {
+    let mut machine = Machine::new(method, edges, resized, findings, locate)?;
     let initial: Vec<Possible> = machine.values.iter().map(|value| machine.initial(*value)).collect();
     if machine.execute(&initial, findings, locate) {
-        return machine.found;
+        return Some(machine);
     }
-    let blocks = blocks::blocks(&edges, method.end());
+    let blocks = blocks::blocks(edges, method.end());
     let mut work = method.budget(&limits::INTS);
     let mut is_exceeded = false;
     let caller_loops = std::mem::take(&mut machine.caller_loops);
@@ -128,9 +184,9 @@ pub fn values(
         Some(())
     };
     let join = |block: usize, one: &Possible, other: &Possible| {
-        one.join(other, |is_content| widened(blocks[block].first, is_content, &edges, &caller_loops, why))
+        one.join(other, |is_content| widened(blocks[block].first, is_content, edges, &caller_loops, why))
     };
-    let entries = blocks::solve(&blocks, &edges, method.end(), initial, run, join);
+    let entries = blocks::solve(&blocks, edges, method.end(), initial, run, join);
     for (block, entry) in blocks.iter().zip(entries.iter().flatten()) {
         let Some(mut state) = entry.clone() else { continue };
         for step in block.first..block.end {
@@ -138,10 +194,13 @@ pub fn values(
             machine.run(step, &mut state);
         }
     }
+    if machine.is_exceeded {
+        machine.report_loops(&caller_loops, findings, locate);
+    }
     if entries.is_none() || is_exceeded {
         method.report(&limits::INTS, findings, locate);
     }
-    machine.found
+    Some(machine)
 }
 
 /// Returns what a value is that may be more things than the limit at the start of a block. A counter of a loop whose
@@ -160,11 +219,12 @@ impl<'m, 'p> Machine<'m, 'p> {
     fn new(
         method: &'m MethodAnalysis<'p>,
         edges: &'m [Edge],
+        resized: &Resized,
         findings: &mut Findings,
         locate: &Locator<'_>,
     ) -> Option<Machine<'m, 'p>> {
         let inference = Inference::new(method.plan, &method.operators);
-        let slots = vec![None; method.values().len()];
+        let slots = vec![None; 2 * method.values().len()];
         let mut machine = Machine {
             method,
             inference,
@@ -175,7 +235,11 @@ impl<'m, 'p> Machine<'m, 'p> {
             partners: HashMap::new(),
             bases: BTreeMap::new(),
             caller_loops: BTreeSet::new(),
+            from_caller: Vec::new(),
+            by_numbers: resized.by_numbers.clone(),
+            resized: BTreeSet::new(),
             is_exceeded: false,
+            taken: BTreeSet::new(),
             has_failed: false,
             found: Values::default(),
         };
@@ -183,7 +247,12 @@ impl<'m, 'p> Machine<'m, 'p> {
             return None;
         }
         machine.follow_numbers();
-        if machine.follow_tensors().is_none() {
+        if !resized.tensors.is_empty() || !resized.by_numbers.is_empty() {
+            machine.find_callers();
+        }
+        let mut contents = Vec::new();
+        let has_sizes = resized.tensors.is_empty() || machine.follow_sizes(&resized.tensors, &mut contents).is_some();
+        if machine.follow_tensors(contents).is_none() || !has_sizes {
             method.report(&limits::ALIASES, findings, locate);
         }
         (!machine.values.is_empty()).then_some(machine)
@@ -208,11 +277,10 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
-    /// Follows the tensors whose content kernels trust, and those from which it is computed. `None` if too many share
-    /// memory.
-    fn follow_tensors(&mut self) -> Option<()> {
+    /// Follows these tensors, those whose content kernels trust, and those from which it is computed. `None` if too many
+    /// share memory.
+    fn follow_tensors(&mut self, mut open: Vec<usize>) -> Option<()> {
         let method = self.method;
-        let mut open: Vec<usize> = Vec::new();
         for instruction in &method.steps {
             if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
                 open.extend(self.tensors(*cond_value_index));
@@ -349,7 +417,11 @@ impl<'m, 'p> Machine<'m, 'p> {
 
     /// Returns what a followed value is before the first execution.
     fn initial(&self, value: usize) -> Possible {
-        match &self.method.values()[value] {
+        let Some(stated) = self.method.values().get(value) else {
+            let tensor = value - self.method.values().len();
+            return if self.is_callers(tensor) { Possible::caller() } else { self.stated_sizes(tensor) };
+        };
+        match stated {
             _ if self.is_callers(value) => Possible::caller(),
             EValue::Tensor(Tensor { data: TensorData::Blob(data), .. }) => {
                 Possible::of(Item::Content(self.found.contents.borrow_mut().add(Node::Constant(*data))))
@@ -469,7 +541,8 @@ impl<'m, 'p> Machine<'m, 'p> {
                 // The caller decides how many executions there are.
                 path.execution += 1;
                 path.rounds.clear();
-                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value));
+                let count = self.method.values().len();
+                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value % count));
                 slots.for_each(|(_, possible)| possible.caller = true);
                 let several = path.execution > limits::COMPUTED.of(0) + 1;
                 for (possible, last) in
@@ -503,8 +576,14 @@ impl<'m, 'p> Machine<'m, 'p> {
             };
             let (jump, falls_through) = self.edges[at];
             match if falls_through { self.condition(step, &state) } else { Some(false) } {
-                Some(true) => step += 1,
-                Some(false) if !jump.is_back() => step = jump.to,
+                Some(true) => {
+                    self.taken.insert((step, step + 1));
+                    step += 1;
+                }
+                Some(false) if !jump.is_back() => {
+                    self.taken.insert((step, jump.to));
+                    step = jump.to;
+                }
                 Some(false) => {
                     step = jump.to;
                     paths.left.spend(state.len() / 8)?;
@@ -530,6 +609,41 @@ impl<'m, 'p> Machine<'m, 'p> {
                     paths.open.push(Path { step: jump.to, state, ..path });
                     return Some(is_complete);
                 }
+            }
+        }
+    }
+
+    /// Reports loops around kernels that were not followed to their end, though the caller has no influence on it.
+    fn report_loops(&self, caller_loops: &BTreeSet<u32>, findings: &mut Findings, locate: &Locator<'_>) {
+        let method = self.method;
+        let is_work = |step: u32| match method.steps[step as usize].instruction.callee() {
+            Some(Callee::Delegate(_)) => true,
+            Some(Callee::Operator(_)) => {
+                method.call(&method.steps[step as usize]).is_none_or(|(known, _)| is_kernel(known))
+            }
+            None => false,
+        };
+        let mut work = method.budget(&limits::LOOPS);
+        for (jump, _) in self.edges.iter().filter(|(jump, _)| jump.is_back()) {
+            let body = jump.to..=jump.step;
+            if work.spend(self.taken.len() + self.edges.len() + (jump.step - jump.to) as usize).is_none() {
+                return method.report(&limits::LOOPS, findings, locate);
+            }
+            let leaves = |from: u32, to: u32| body.contains(&from) && !body.contains(&to);
+            let by_caller = |(jump, _): &Edge| {
+                caller_loops.contains(&jump.step) && (leaves(jump.step, jump.to) || leaves(jump.step, jump.step + 1))
+            };
+            let ends = self.taken.iter().any(|(from, to)| leaves(*from, *to)) || self.edges.iter().any(by_caller);
+            if !ends && body.clone().any(is_work) {
+                findings.add(X_30, || {
+                    let most = method.limit(&limits::STEPS);
+                    let found = format!(
+                        "not fully checked: a loop whose end follows from the file, after more than {most} executed \
+                         instructions"
+                    );
+                    let expected = "a loop of fewer instructions, or one whose end is computed from inputs";
+                    (locate(&method.at(jump.step)), found, expected.to_owned())
+                });
             }
         }
     }
@@ -574,11 +688,16 @@ impl<'m, 'p> Machine<'m, 'p> {
             }
             return Some(());
         };
+        self.note_resized(step, &combinations);
         for Combination { assumption, open, .. } in combinations {
             if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
                 continue;
             }
-            if let Some((value, open)) = open.filter(|_| is_kernel(known) || !known.constraints.is_empty()) {
+            let is_trusted = |(value, _): &(usize, Open)| match *value < method.values().len() {
+                true => is_kernel(known) || !known.constraints.is_empty(),
+                false => known.trusts_sizes(),
+            };
+            if let Some((value, open)) = open.filter(is_trusted) {
                 self.found.open.insert((step, value), open);
             }
             let is_known = assumption.iter().any(|(_, item)| *item != Item::Unknown);
@@ -600,28 +719,17 @@ impl<'m, 'p> Machine<'m, 'p> {
             let is_tensor = self.is_tensor(value);
             let is_changing = self.slots[value].is_some() || self.is_callers(value);
             let needs_content = known.is_none_or(|known| !known.needs_no_content(access.arg as usize));
-            let is_read = if is_tensor { with_contents && needs_content } else { is_changing };
-            if !is_read || seen.contains(&value) {
+            if seen.contains(&value) {
                 continue;
             }
             seen.push(value);
-            let Possible { known, caller, open } = self.possible(value, state);
-            let count = known.len() + usize::from(caller) + usize::from(open.is_some());
-            if combinations.len() * count > MAX_COMBINATIONS {
-                return None;
+            if if is_tensor { with_contents && needs_content } else { is_changing } {
+                combinations = extended(&combinations, value, self.possible(value, state))?;
             }
-            let mut extended = Vec::with_capacity(combinations.len() * count);
-            for combination in &combinations {
-                extended.extend(known.iter().map(|item| combination.with(value, *item)));
-                if caller {
-                    extended.push(Combination { caller: true, ..combination.with(value, Item::Unknown) });
-                }
-                if let Some(open) = open {
-                    let open = combination.open.or(Some((value, open)));
-                    extended.push(Combination { open, ..combination.with(value, Item::Unknown) });
-                }
+            let sizes = self.sizes_of(value);
+            if let Some(slot) = self.slots[sizes] {
+                combinations = extended(&combinations, sizes, state[slot as usize].clone())?;
             }
-            combinations = extended;
         }
         Some(combinations)
     }
@@ -632,9 +740,15 @@ impl<'m, 'p> Machine<'m, 'p> {
         let instruction = &method.steps[step as usize];
         match instruction.instruction.callee() {
             Some(Callee::Operator(_)) => match method.call(instruction) {
-                Some((known, args)) => self.call(step, known, args, state),
+                Some((known, args)) => {
+                    self.call(step, known, args, state);
+                    self.resize(step, known, args, state);
+                }
                 // Its code is not known.
-                None => self.written(step, &Possible::caller(), state),
+                None => {
+                    self.written(step, &Possible::caller(), state);
+                    self.resize_by_code(step, false, state);
+                }
             },
             Some(Callee::Delegate(delegate)) => {
                 let delegate = method.plan.delegates.as_deref().and_then(|delegates| delegate.item(delegates));
@@ -652,6 +766,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                     possible.caller = reads.iter().any(|read| read.caller);
                 }
                 self.written(step, &possible, state);
+                self.resize_by_code(step, is_known, state);
             }
             None => {
                 if let Instruction::JumpFalseCall { cond_value_index, .. } = instruction.instruction {
@@ -663,6 +778,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 let moved = instruction.instruction.moved();
                 if let Some((from, to)) = moved.and_then(|(from, to)| method.value(from).zip(method.value(to))) {
                     self.set(to, self.possible(from, state), state);
+                    self.move_sizes(from, to, state);
                 }
             }
         }
@@ -774,13 +890,15 @@ impl<'m, 'p> Machine<'m, 'p> {
             }
         }
         let values = self.method.values();
-        let assumed = assumption.iter().map(|(value, item)| (*value, item.knowledge()));
+        let assumed: Vec<_> = self.found.contents.borrow().knowledge(self.method, assumption).collect();
         let mut is_caller = *caller || assumption.iter().any(|(_, item)| matches!(item, Item::AtMost(_)));
         let inputs = args.iter().filter_map(|arg| self.method.value(*arg));
         is_caller |= { inputs }.any(|value| self.is_callers(value) && self.slots[value].is_none());
         match self.inference.assuming(assumed, |inference| inference.call(values, known, args)).as_deref() {
             Ok([ResultMeta::Int(IntMeta::Exact(int))]) => return Some(Possible::of(Item::Int(*int))),
-            Ok([ResultMeta::Int(IntMeta::AtMost(most))]) => return Some(Possible::of(Item::AtMost(*most))),
+            Ok([ResultMeta::Int(IntMeta::AtMost(most))]) if open.is_none() => {
+                return Some(Possible::of(Item::AtMost(*most)));
+            }
             Err(InferenceError::Unsupported(_) | InferenceError::Invalid(_)) => return None,
             Ok(_) | Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
         }
@@ -795,16 +913,8 @@ impl<'m, 'p> Machine<'m, 'p> {
         for item in known {
             let Item::Content(content) = item else { continue };
             let evaluated = self.found.contents.borrow_mut().evaluate(self.method, content);
-            let number = match evaluated.ok().and_then(|blob| first_element(of.scalar_type, &blob)) {
-                Some(NumericValue::Int(int)) if of.scalar_type.integers().is_some() => {
-                    i64::try_from(int).ok().map(Item::Int)
-                }
-                Some(NumericValue::Bool(value)) => Some(Item::Bool(value)),
-                Some(NumericValue::Complex(..)) | None => None,
-                Some(float @ (NumericValue::Int(_) | NumericValue::Float(_))) => {
-                    Some(Item::Double(float.to_f64().to_bits()))
-                }
-            };
+            let element = evaluated.ok().and_then(|blob| first_element(of.scalar_type, &blob));
+            let number = element.and_then(|element| Item::of_element(of.scalar_type, element));
             let possible = number.map_or_else(|| Possible::open(step, Why::Operator), Possible::of);
             found = found.join(&possible, |_| Possible::open(step, Why::Several));
         }
@@ -926,6 +1036,27 @@ impl Combination {
     }
 }
 
+/// Returns combinations with what one more value may be; `None` if they are too many.
+fn extended(combinations: &[Combination], value: usize, possible: Possible) -> Option<Vec<Combination>> {
+    let Possible { known, caller, open } = possible;
+    let count = known.len() + usize::from(caller) + usize::from(open.is_some());
+    if combinations.len() * count > MAX_COMBINATIONS {
+        return None;
+    }
+    let mut extended = Vec::with_capacity(combinations.len() * count);
+    for combination in combinations {
+        extended.extend(known.iter().map(|item| combination.with(value, *item)));
+        if caller {
+            extended.push(Combination { caller: true, ..combination.with(value, Item::Unknown) });
+        }
+        if let Some(open) = open {
+            let open = combination.open.or(Some((value, open)));
+            extended.push(Combination { open, ..combination.with(value, Item::Unknown) });
+        }
+    }
+    Some(extended)
+}
+
 /// Returns `true` if a kernel takes an item for each argument that has a value; it aborts for another kind (X-23).
 fn accepts(known: &ResolvedOperator, args: &[ValueId], (value, item): (usize, Item)) -> bool {
     let kinds = match item {
@@ -933,7 +1064,7 @@ fn accepts(known: &ResolvedOperator, args: &[ValueId], (value, item): (usize, It
         Item::Int(_) | Item::AtMost(_) => Kinds::INT,
         Item::Bool(_) => Kinds::BOOL,
         Item::Double(_) => Kinds::DOUBLE,
-        Item::Unknown | Item::Content(_) => return true,
+        Item::Unknown | Item::Content(_) | Item::Sizes(_) => return true,
     };
     let arguments = args.iter().take(known.signature.args.len()).enumerate();
     let mut positions = arguments.filter(|(_, arg)| arg.get() == Some(value)).map(|(position, _)| position);

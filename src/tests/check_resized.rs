@@ -1,0 +1,572 @@
+//! Sizes that instructions set, elements and numbers that are the same whatever the caller passes, and loops around
+//! kernels that do not end in time: with each, a kernel crashes or a method hangs by the file alone. The harmless ones
+//! have no errors.
+
+use super::check_values::errors_in;
+use pte_check::RuleId::{self, *};
+
+/// What crashes because of the sizes of a dynamic tensor; the only rule with errors.
+const SIZES: &[(&str, RuleId, &str)] = &[
+    (
+        "a tensor that a call leaves without elements",
+        O_14,
+        "    values:
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[0], 1.0, t, t]}
+      - {kernel: aten::amax.out, args: [t, [], false, o, o]}",
+    ),
+    (
+        "an empty slice of a tensor of the caller",
+        O_14,
+        "    values:
+      x: {tensor: float32, sizes: [4]}
+      s: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::slice_copy.Tensor_out, args: [x, 0, 2, 2, 1, s, s]}
+      - {kernel: aten::amax.out, args: [s, [], false, o, o]}",
+    ),
+    (
+        "fewer scales than channels after a call",
+        O_8,
+        "    values:
+      x: {tensor: int8, sizes: [4, 2], data: {fill: 1}}
+      s: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      z: {tensor: int64, sizes: [4], data: {fill: 0}}
+      o: {tensor: float32, sizes: [4, 2]}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[1], 1.0, s, s]}
+      - {kernel: quantized_decomposed::dequantize_per_channel.out, args: [x, s, z, 0, -128, 127, 1, null, o, o]}",
+    ),
+    (
+        "fewer scales after a row is stored",
+        O_8,
+        "    values:
+      s: {tensor: float32, sizes: [4, 1], dynamism: dynamic_bound}
+      q: {tensor: int8, sizes: [4, 2], data: {fill: 1}}
+      a: {tensor: float32, sizes: [1], data: [1]}
+      f: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      z: {tensor: int64, sizes: [4], data: {fill: 0}}
+      o: {tensor: float32, sizes: [4, 2]}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[4, 1], 1.0, s, s]}
+      - {kernel: executorch_prim::et_copy_index.tensor, args: [s, a, 0]}
+      - {kernel: aten::view_copy.out, args: [s, [-1], f, f]}
+      - {kernel: quantized_decomposed::dequantize_per_channel.out, args: [q, f, z, 0, -128, 127, 1, null, o, o]}",
+    ),
+    (
+        "a resized tensor that is moved",
+        O_14,
+        "    values:
+      a: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      b: {tensor: float32, sizes: [4], dynamism: dynamic_bound, mutable: true, data: [1, 1, 1, 1]}
+      o: {tensor: float32, sizes: []}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[0], 1.0, a, a]}
+      - {move: {from: a, to: b}}
+      - {kernel: aten::amax.out, args: [b, [], false, o, o]}",
+    ),
+    (
+        "a resized tensor that is moved to a static one",
+        O_14,
+        "    values:
+      a: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      b: {tensor: float32, sizes: [4], mutable: true, data: [1, 1, 1, 1]}
+      o: {tensor: float32, sizes: []}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[0], 1.0, a, a]}
+      - {move: {from: a, to: b}}
+      - {kernel: aten::amax.out, args: [b, [], false, o, o]}",
+    ),
+    (
+        "an index beyond a table that a call resizes",
+        O_14,
+        "    values:
+      w: {tensor: uint8, sizes: [4, 8], dynamism: dynamic_bound}
+      i: {tensor: int64, sizes: [1], data: [3]}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::full.out, args: [[2, 8], 1, w, w]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "scales that are fewer in the second round of a loop",
+        O_8,
+        "    values:
+      q: {tensor: int8, sizes: [4, 2], data: {fill: 1}}
+      f: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      z: {tensor: int64, sizes: [4], data: {fill: 0}}
+      o: {tensor: float32, sizes: [4, 2]}
+      n: {int: 4}
+      c: {bool: false}
+    outputs: [o]
+    instructions:
+      - {move: {from: 4, to: n}}
+      - {label: top, kernel: aten::full.out, args: [[n], 1.0, f, f]}
+      - {kernel: quantized_decomposed::dequantize_per_channel.out, args: [q, f, z, 0, -128, 127, 1, null, o, o]}
+      - {kernel: executorch_prim::sub.Scalar, args: [n, 1, n]}
+      - {kernel: executorch_prim::lt.Scalar, args: [n, 2, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "scales that are fewer in the next execution",
+        O_8,
+        "    values:
+      q: {tensor: int8, sizes: [4, 2], data: {fill: 1}}
+      f: {tensor: float32, sizes: [4], dynamism: dynamic_bound, mutable: true, data: [1, 1, 1, 1]}
+      z: {tensor: int64, sizes: [4], data: {fill: 0}}
+      o: {tensor: float32, sizes: [4, 2]}
+    outputs: [o]
+    instructions:
+      - {kernel: quantized_decomposed::dequantize_per_channel.out, args: [q, f, z, 0, -128, 127, 1, null, o, o]}
+      - {kernel: aten::full.out, args: [[1], 1.0, f, f]}",
+    ),
+    (
+        "a divisor that is the size of a resized tensor",
+        O_14,
+        "    values:
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      n: {int: 1}
+      r: {int: 1}
+    outputs: [r]
+    instructions:
+      - {kernel: aten::full.out, args: [[0], 1.0, t, t]}
+      - {kernel: aten::sym_size.int, args: [t, 0, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    ),
+    (
+        "a divisor that is the number of non-zero elements of a constant",
+        X_30,
+        "    values:
+      c: {tensor: int64, sizes: [4], data: [0,0,0,0]}
+      t: {tensor: int64, sizes: [4, 1], dynamism: dynamic_bound}
+      n: {int: 1}
+      r: {int: 1}
+    outputs: [r]
+    instructions:
+      - {kernel: aten::nonzero.out, args: [c, t, t]}
+      - {kernel: aten::sym_size.int, args: [t, 0, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    ),
+    (
+        "elements of a constant that a constant mask selects",
+        X_30,
+        "    values:
+      x: {tensor: float32, sizes: [4], data: [1, 2, 3, 4]}
+      m: {tensor: bool, sizes: [4], data: [false, false, false, false]}
+      s: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::masked_select.out, args: [x, m, s, s]}
+      - {kernel: aten::amax.out, args: [s, [], false, o, o]}",
+    ),
+    (
+        "a loop that ends by the size of a resized tensor",
+        O_14,
+        "    values:
+      t: {tensor: float32, sizes: [100], dynamism: dynamic_bound}
+      m: {int: 0}
+      n: {int: 10}
+      c: {bool: false}
+      r: {int: 1}
+    outputs: [r]
+    instructions:
+      - {kernel: aten::full.out, args: [[50], 1.0, t, t]}
+      - {kernel: aten::sym_size.int, args: [t, 0, m]}
+      - {move: {from: 10, to: n}}
+      - {label: top, kernel: executorch_prim::sub.Scalar, args: [n, 1, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}
+      - {kernel: executorch_prim::ge.Scalar, args: [m, 51, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+];
+
+/// What crashes because of elements or numbers that do not depend on the caller.
+const SAME: &[(&str, RuleId, &str)] = &[
+    (
+        "an index between equal bounds",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      t: {tensor: bool, sizes: [1], data: [true]}
+      b: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::clamp.out, args: [x, 1000000, 1000000, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index of the file instead of one of the caller",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      t: {tensor: bool, sizes: [1], data: [true]}
+      b: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::where.self_out, args: [t, c, x, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index that replaces one of the caller",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      t: {tensor: bool, sizes: [1], data: [true]}
+      b: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::masked_fill.Scalar_out, args: [x, t, 1000000, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index by a comparison of an input with itself",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      t: {tensor: bool, sizes: [1], data: [true]}
+      b: {tensor: bool, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::eq.Tensor_out, args: [x, x, b, b]}
+      - {kernel: aten::where.self_out, args: [b, c, c, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index beside one of the caller, in a slice",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      b: {tensor: int64, sizes: [2]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::cat.out, args: [[x, c], 0, b, b]}
+      - {kernel: aten::slice_copy.Tensor_out, args: [b, 0, 1, 2, 1, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index beside one of the caller",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [1000000]}
+      b: {tensor: int64, sizes: [2]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [2, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::cat.out, args: [[x, c], 0, b, b]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, b, e, e]}",
+    ),
+    (
+        "an index that is a product of the caller and 0",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      b: {tensor: int64, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::mul.Scalar_out, args: [x, 0, b, b]}
+      - {kernel: aten::add.Scalar_out, args: [b, 1000000, 1, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "a divisor that is a difference of a number of the caller and itself",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: []}
+      n: {int: 1}
+      r: {int: 1}
+    inputs: [x]
+    outputs: [r]
+    instructions:
+      - {kernel: aten::_local_scalar_dense, args: [x, n]}
+      - {kernel: executorch_prim::sub.Scalar, args: [n, n, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    ),
+    (
+        "a divisor that is a difference of a size of the caller and itself",
+        O_14,
+        "    values:
+      t: {tensor: float32, sizes: [8], dynamism: dynamic_bound}
+      n: {int: 0}
+      r: {int: 1}
+    inputs: [t]
+    outputs: [r]
+    instructions:
+      - {kernel: aten::sym_size.int, args: [t, 0, n]}
+      - {kernel: executorch_prim::sub.Scalar, args: [n, n, n]}
+      - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
+    ),
+];
+
+/// Loops that do not end in hours.
+const LOOPS: &[(&str, RuleId, &str)] = &[
+    (
+        "a loop without end by the size of a resized tensor",
+        X_10,
+        "    values:
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      n: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [1024, 1024]}
+      o: {tensor: float32, sizes: [1024, 1024]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[3], 1.0, t, t]}
+      - {kernel: aten::sym_size.int, args: [t, 0, n]}
+      - {label: top, kernel: aten::mm.out, args: [x, x, o, o]}
+      - {kernel: executorch_prim::ge.Scalar, args: [n, 100, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a loop of 2^64 rounds around a kernel",
+        X_30,
+        "    values:
+      i: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [1024, 1024]}
+      o: {tensor: float32, sizes: [1024, 1024]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: top, kernel: aten::mm.out, args: [x, x, o, o]}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::eq.Scalar, args: [i, -5, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a loop of millions of rounds around a kernel",
+        X_30,
+        "    values:
+      i: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [1024, 1024]}
+      o: {tensor: float32, sizes: [1024, 1024]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: top, kernel: aten::mm.out, args: [x, x, o, o]}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::ge.Scalar, args: [i, 3000000, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a loop around a kernel after one that takes too long",
+        X_30,
+        "    values:
+      i: {int: 0}
+      j: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [1024, 1024]}
+      o: {tensor: float32, sizes: [1024, 1024]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: a, kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::ge.Scalar, args: [i, 200000, c]}
+      - {jump_false: {cond: c, to: a}}
+      - {move: {from: 0, to: j}}
+      - {label: top, kernel: aten::mm.out, args: [x, x, o, o]}
+      - {kernel: executorch_prim::mul.Scalar, args: [j, 1, j]}
+      - {kernel: executorch_prim::ge.Scalar, args: [j, 5, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+];
+
+/// Methods that execute, or whose crash depends on the caller.
+const HARMLESS: &[(&str, &str)] = &[
+    (
+        "a tensor that a call leaves with elements",
+        "    values:
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    outputs: [o]
+    instructions:
+      - {kernel: aten::full.out, args: [[2], 1.0, t, t]}
+      - {kernel: aten::amax.out, args: [t, [], false, o, o]}",
+    ),
+    (
+        "resized indices in their range",
+        "    values:
+      i: {tensor: int64, sizes: [4], dynamism: dynamic_bound}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [4, 8], dynamism: dynamic_bound}
+    outputs: [e]
+    instructions:
+      - {kernel: aten::full.out, args: [[2], 3, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "sizes by a number of the caller",
+        "    values:
+      x: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      n: {int: 0}
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::sym_size.int, args: [x, 0, n]}
+      - {kernel: aten::full.out, args: [[n], 1.0, t, t]}
+      - {kernel: aten::amax.out, args: [t, [], false, o, o]}",
+    ),
+    (
+        "elements of the caller that a mask of the file selects",
+        "    values:
+      x: {tensor: float32, sizes: [4]}
+      m: {tensor: bool, sizes: [4]}
+      s: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    inputs: [x, m]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::masked_select.out, args: [x, m, s, s]}
+      - {kernel: aten::amax.out, args: [s, [], false, o, o]}",
+    ),
+    (
+        "an index of the caller within bounds that the caller can meet",
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::clamp.out, args: [x, 0, 1000000, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "an index beside one of the caller, in the range",
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      c: {tensor: int64, sizes: [1], data: [3]}
+      i: {tensor: int64, sizes: [2]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [2, 8]}
+    inputs: [x]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::cat.out, args: [[x, c], 0, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "a loop of thousands of rounds around a kernel",
+        "    values:
+      i: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [4]}
+      o: {tensor: float32, sizes: [4]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: top, kernel: aten::sin.out, args: [x, o, o]}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::ge.Scalar, args: [i, 3000, c]}
+      - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a loop of the caller around one of the file",
+        "    values:
+      i: {int: 0}
+      c: {bool: false}
+      x: {tensor: float32, sizes: [4]}
+      m: {tensor: bool, sizes: []}
+      o: {tensor: float32, sizes: [4]}
+    inputs: [x, m]
+    outputs: [o]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: top, kernel: aten::sin.out, args: [x, o, o]}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::ge.Scalar, args: [i, 3, c]}
+      - {jump_false: {cond: c, to: top}}
+      - {jump_false: {cond: m, to: top}}",
+    ),
+];
+
+fn are_errors(defects: &[(&str, RuleId, &str)]) {
+    for (what, expected, text) in defects {
+        assert_eq!(errors_in(text), [*expected], "{what}");
+    }
+}
+
+#[test]
+fn sizes_that_follow_from_the_file_are_followed() {
+    are_errors(SIZES);
+}
+
+#[test]
+fn what_is_the_same_for_every_caller_is_evaluated() {
+    are_errors(SAME);
+}
+
+#[test]
+fn loops_that_take_hours_are_errors() {
+    are_errors(LOOPS);
+}
+
+#[test]
+fn harmless_sizes_elements_and_loops_are_accepted() {
+    for (what, text) in HARMLESS {
+        assert_eq!(errors_in(text), [], "{what}");
+    }
+}
