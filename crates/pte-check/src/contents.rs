@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
+use smallvec::SmallVec;
 
 use super::semantics::method::MethodAnalysis;
 use pte_analysis::inference::{Knowledge, literal_argument, stated_of_constant};
@@ -107,7 +108,7 @@ impl Item {
 }
 
 /// Values, and what they are. The sizes of a tensor have the index of the value plus the number of values.
-pub type Assumption = Vec<(usize, Item)>;
+pub type Assumption = SmallVec<[(usize, Item); 2]>;
 
 /// A content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -335,12 +336,7 @@ impl Contents {
         let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
         let bytes = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
         let too_large = || refused("the constants that calls read are too large in total");
-        // What does not fit into the rest is not computed first.
-        let left = {
-            let mut budget = workers::lock(&method.constant_bytes);
-            budget.spend(bytes).ok_or_else(too_large)?;
-            budget.left()
-        };
+        workers::lock(&method.constant_bytes).spend(bytes).ok_or_else(too_large)?;
         let (list, data): (Vec<Argument<'_>>, Vec<ArgumentData<'_>>) = arguments
             .iter()
             .map(|(argument, blobs)| {
@@ -355,6 +351,20 @@ impl Contents {
         let results: Vec<ValueId> = known.result_values(args, method.values()).collect();
         let outs = results.iter().enumerate().map(|(number, result)| of_call.result(*result, number, &list));
         let outs: Vec<TensorMeta> = outs.collect::<Option<_>>().ok_or_else(unknown)?;
+        // What does not fit into the rest is not computed first.
+        let left = {
+            let mut budget = workers::lock(&method.constant_bytes);
+            // Elements that are computed, not only moved, take the time of 8 bytes, whatever their type.
+            let is_moved = record.facts.movement.is_some();
+            let padding = |out: &TensorMeta| {
+                let size = out.scalar_type.info().map_or(1, |info| info.size.max(1));
+                (evaluation::nbytes(out).unwrap_or(u64::MAX) / size).saturating_mul(8u64.saturating_sub(size))
+            };
+            let padding = outs.iter().map(padding).fold(0, u64::saturating_add);
+            let padding = usize::try_from(padding).unwrap_or(usize::MAX);
+            budget.spend(if is_moved { 0 } else { padding }).ok_or_else(too_large)?;
+            budget.left()
+        };
         let found = record.evaluate(&list, &data, &outs, MAX_RESULT.min(left) as u64).map_err(|error| match error {
             Unevaluated::Reason(_) if left < MAX_RESULT => {
                 _ = workers::lock(&method.constant_bytes).spend(usize::MAX);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::contents::Assumption;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
@@ -36,13 +37,20 @@ pub(super) fn check(method: &MethodAnalysis<'_>, values: &Values, findings: &mut
             inference.forget(step.instruction.args());
             continue;
         };
-        let call =
-            KernelCall { method, known, step: number as u32, args, jumps, assumed: &Vec::new(), resized: &[], values };
+        let step = number as u32;
+        // With sizes that are known, those in the file do not matter.
+        let sized = values.sized(step);
+        let (assumed, tensors) = (Assumption::new(), sized.map(|sized| values.resized(method, sized)));
+        let resized = tensors.as_deref().unwrap_or_default();
+        let call = KernelCall { method, known, step, args, jumps, assumed: sized.unwrap_or(&assumed), resized, values };
         let errors = findings.errors();
         call.check(findings, locate);
         // A defect is reported once, by the most specific rule.
         if findings.errors() == errors {
-            inference.check(&call, findings, locate);
+            match sized {
+                Some(_) => inference.forget(args),
+                None => inference.check(&call, findings, locate),
+            }
         }
         for assumed in values.assumptions.get(&call.step).into_iter().flatten() {
             if findings.errors() == errors {

@@ -6,7 +6,7 @@ use pte_emit::AssembleOptions;
 use pte_emit::Model;
 use pte_emit::program::{
     Args, BackendDelegate, Chain, ContainerMetadata, DelegateId, EValue, ExecutionPlan, Instruction, Memory, Operator,
-    OperatorId, Program, Tensor, TensorData, ValueId,
+    OperatorId, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 use pte_generate::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use pte_generate::random::Random;
@@ -220,6 +220,12 @@ impl Builder {
     /// A tensor in memory of its own.
     pub fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> ValueId {
         self.placed(Tensor::new(scalar_type, sizes))
+    }
+
+    /// A tensor whose sizes have these bounds.
+    pub fn bounded(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> ValueId {
+        let tensor = Tensor::new(scalar_type, sizes);
+        self.placed(Tensor { shape_dynamism: TensorShapeDynamism::DYNAMIC_BOUND, ..tensor })
     }
 
     /// A tensor inside of the memory of another one.

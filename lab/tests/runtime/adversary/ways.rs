@@ -256,6 +256,23 @@ const INTS: &[Way] = &[
         ]);
         Some(b.number(operator, &[double], EValue::Int(1)))
     }),
+    way("the size of a resized tensor", |b, goal, depth| {
+        let tensor = resized(b, goal, depth)?;
+        let dim = b.int(0);
+        Some(b.number("aten::sym_size.int", &[tensor, dim], EValue::Int(1)))
+    }),
+    way("the size of a resized tensor that is moved", |b, goal, depth| {
+        let tensor = resized(b, goal, depth)?;
+        let (to, dim) = (b.bounded(ScalarType::FLOAT, &[MOST_ROWS as i32]), b.int(0));
+        b.move_to(tensor, to);
+        Some(b.number("aten::sym_size.int", &[to, dim], EValue::Int(1)))
+    }),
+    way("the number of elements after a copy of a resized tensor", |b, goal, depth| {
+        let tensor = resized(b, goal, depth)?;
+        let (null, out) = (b.null(), b.bounded(ScalarType::FLOAT, &[MOST_ROWS as i32]));
+        let copy = b.call_out("aten::clone.out", &[tensor, null], out);
+        Some(b.number("aten::sym_numel", &[copy], EValue::Int(1)))
+    }),
     way("a rounded Double", |b, goal, depth| {
         let Goal::Int([one, other]) = goal else { return None };
         let half = |int: i64| (int.unsigned_abs() < 1 << 50).then_some(int as f64 - 0.25);
@@ -437,6 +454,17 @@ const LISTS: &[Way] = &[
         Some(to)
     }),
 ];
+
+/// Maximum size of a tensor that is resized.
+const MOST_ROWS: i64 = 64;
+
+/// Appends a call that gives a dynamic tensor the size of a goal.
+fn resized(b: &mut Builder, goal: &Goal, depth: usize) -> Option<ValueId> {
+    let rows = b.produce(&ints(goal, |int| (0..=MOST_ROWS).contains(&int).then_some(int))?, depth);
+    let (sizes, one) = (b.push(EValue::IntList(Some([i64::from(rows)].into_iter().collect()))), b.double(1.0));
+    let out = b.bounded(ScalarType::FLOAT, &[MOST_ROWS as i32]);
+    Some(b.call_out("aten::full.out", &[sizes, one], out))
+}
 
 /// Elements among others, which are those of the harmless method.
 fn among(elements: &Elements, before: usize, after: usize) -> Option<Elements> {
@@ -1265,6 +1293,15 @@ const SHAPES: &[Way] = &[
         let (from, to) = (b.input_like(&dynamic), b.like(&dynamic));
         b.move_to(from, to);
         Some(to)
+    }),
+    way("a tensor that a call resizes", |b, goal, _| {
+        let operand = shape(goal, b.which)?;
+        // A move is between tensors of the same sizes in the file.
+        let is_moved = b.path.len() > 1;
+        let most: Vec<i32> = operand.sizes.iter().map(|size| size + if is_moved { 0 } else { 3 }).collect();
+        let dynamic = TensorOperand { dynamism: TensorShapeDynamism::DYNAMIC_BOUND, sizes: most, ..operand.clone() };
+        let (tensor, sizes, one) = (b.like(&dynamic), b.sizes(&operand.sizes), b.int(1));
+        Some(b.call_out("aten::full.out", &[sizes, one], tensor))
     }),
     way("a move of an input in branches of the caller", |b, goal, depth| {
         let (condition, to) = (b.input_bool(), b.like(shape(goal, b.which)?));

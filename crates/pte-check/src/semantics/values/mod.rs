@@ -12,6 +12,7 @@
 mod samples;
 mod sizes;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -52,6 +53,9 @@ const MAX_PARTNERS: usize = 64;
 /// Number of executions after which the content of state is not evaluated any more.
 const MAX_EXECUTIONS: usize = 16;
 
+/// Number of executions after which numbers of state are not followed any more, as positions in a ring.
+const MAX_EXECUTIONS_OF_NUMBERS: usize = 1 << 12;
+
 /// Maximum number of contents that a call reads, one after the other.
 const MAX_READ: usize = 256;
 
@@ -63,6 +67,8 @@ const MAX_ROUNDS: u8 = 3;
 pub struct Values {
     /// By step: the possible combinations of numbers that the instruction reads and others write.
     pub assumptions: BTreeMap<u32, Vec<Assumption>>,
+    /// Steps that read a tensor whose sizes are followed, but the caller may decide them.
+    pub of_any_size: BTreeSet<u32>,
     /// By step and value: a number that follows from the file, but is not evaluated.
     pub open: BTreeMap<(u32, usize), Open>,
     /// By step and value: contents of tensors that kernels trust.
@@ -75,6 +81,14 @@ pub struct Values {
 }
 
 impl Values {
+    /// Returns what an instruction reads that only reads tensors of known sizes, if some are followed: one of the
+    /// possible combinations.
+    pub fn sized(&self, step: u32) -> Option<&Assumption> {
+        let first = self.assumptions.get(&step).and_then(|all| all.first())?;
+        let has_sizes = first.iter().any(|(_, item)| matches!(item, Item::Sizes(_)));
+        (has_sizes && !self.of_any_size.contains(&step)).then_some(first)
+    }
+
     /// Returns the tensors to which an assumption gives other sizes, with these.
     pub fn resized(&self, method: &MethodAnalysis<'_>, assumption: &Assumption) -> Vec<(usize, Tensor)> {
         let contents = self.contents.borrow();
@@ -431,16 +445,16 @@ impl<'m, 'p> Machine<'m, 'p> {
     }
 
     /// Returns what a value is that an instruction reads.
-    fn possible(&self, value: usize, state: &[Possible]) -> Possible {
+    fn possible<'s>(&self, value: usize, state: &'s [Possible]) -> Cow<'s, Possible> {
         let value = self.base(value);
-        match self.slots[value] {
-            Some(slot) => state[slot as usize].clone(),
-            None if self.is_callers(value) => Possible::caller(),
-            None => match self.fixed(value) {
+        let Some(slot) = self.slots[value] else {
+            return Cow::Owned(match self.fixed(value) {
+                _ if self.is_callers(value) => Possible::caller(),
                 Some(content) => Possible::of(content),
                 None => Item::of(&self.method.values()[value]).map_or_else(Possible::caller, Possible::of),
-            },
-        }
+            });
+        };
+        Cow::Borrowed(&state[slot as usize])
     }
 
     fn set(&self, value: usize, possible: Possible, state: &mut [Possible]) {
@@ -544,16 +558,13 @@ impl<'m, 'p> Machine<'m, 'p> {
                 let count = self.method.values().len();
                 let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value % count));
                 slots.for_each(|(_, possible)| possible.caller = true);
-                let several = path.execution > limits::COMPUTED.of(0) + 1;
                 for (possible, last) in
                     state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
                 {
-                    let why = match possible.is_content() {
-                        true => (path.execution > MAX_EXECUTIONS).then_some(Why::Executions),
-                        false => several.then_some(Why::Several),
-                    };
-                    if let Some(why) = why {
-                        *possible = if possible.is_caller() { Possible::caller() } else { Possible::open(0, why) };
+                    let most = if possible.is_content() { MAX_EXECUTIONS } else { MAX_EXECUTIONS_OF_NUMBERS };
+                    if path.execution > most {
+                        let is_callers = possible.is_caller();
+                        *possible = if is_callers { Possible::caller() } else { Possible::open(0, Why::Executions) };
                     }
                     last.clone_from(possible);
                 }
@@ -655,7 +666,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         };
         let condition = self.method.value(*cond_value_index)?;
         let possible = match self.is_tensor(condition) {
-            true => self.element(step, condition, state),
+            true => Cow::Owned(self.element(step, condition, state)),
             false => self.possible(condition, state),
         };
         match possible.only()? {
@@ -700,6 +711,9 @@ impl<'m, 'p> Machine<'m, 'p> {
             if let Some((value, open)) = open.filter(is_trusted) {
                 self.found.open.insert((step, value), open);
             }
+            if assumption.iter().any(|(value, item)| *value >= method.values().len() && *item == Item::Unknown) {
+                self.found.of_any_size.insert(step);
+            }
             let is_known = assumption.iter().any(|(_, item)| *item != Item::Unknown);
             if is_known && self.found.seen.insert((step, assumption.clone())) {
                 self.found.assumptions.entry(step).or_default().push(assumption);
@@ -724,11 +738,11 @@ impl<'m, 'p> Machine<'m, 'p> {
             }
             seen.push(value);
             if if is_tensor { with_contents && needs_content } else { is_changing } {
-                combinations = extended(&combinations, value, self.possible(value, state))?;
+                combinations = extended(&combinations, value, &self.possible(value, state))?;
             }
             let sizes = self.sizes_of(value);
             if let Some(slot) = self.slots[sizes] {
-                combinations = extended(&combinations, sizes, state[slot as usize].clone())?;
+                combinations = extended(&combinations, sizes, &state[slot as usize])?;
             }
         }
         Some(combinations)
@@ -757,14 +771,16 @@ impl<'m, 'p> Machine<'m, 'p> {
                 let last = method.step_accesses(step).iter().map(|access| access.arg).max();
                 let reads = method.step_accesses(step).iter();
                 let reads = reads.filter(|access| !access.writes() && Some(access.arg) != last);
-                let reads: SmallVec<[Possible; 4]> =
+                let reads: SmallVec<[Cow<'_, Possible>; 4]> =
                     reads.map(|access| self.possible(access.value as usize, state)).collect();
-                let is_only_caller = |read: &Possible| read.caller && read.known.is_empty() && read.open.is_none();
+                let is_only_caller =
+                    |read: &Cow<'_, Possible>| read.caller && read.known.is_empty() && read.open.is_none();
                 let mut possible = Possible::caller();
                 if is_known && !reads.iter().any(is_only_caller) {
                     possible = Possible::open(step, Why::Delegate);
                     possible.caller = reads.iter().any(|read| read.caller);
                 }
+                drop(reads);
                 self.written(step, &possible, state);
                 self.resize_by_code(step, is_known, state);
             }
@@ -777,7 +793,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 }
                 let moved = instruction.instruction.moved();
                 if let Some((from, to)) = moved.and_then(|(from, to)| method.value(from).zip(method.value(to))) {
-                    self.set(to, self.possible(from, state), state);
+                    self.set(to, self.possible(from, state).into_owned(), state);
                     self.move_sizes(from, to, state);
                 }
             }
@@ -788,7 +804,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     fn written(&self, step: u32, possible: &Possible, state: &mut [Possible]) {
         for access in self.method.step_accesses(step).iter().filter(|access| access.kind.may_write()) {
             let value = access.value as usize;
-            let before = if access.writes() { Possible::none() } else { self.possible(value, state) };
+            let before = if access.writes() { Possible::none() } else { self.possible(value, state).into_owned() };
             let possible = possible.join(&before, |_| Possible::open(step, Why::Several));
             self.write(step, value, &possible, state);
         }
@@ -908,7 +924,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     /// Returns the first element of a tensor.
     fn element(&self, step: u32, tensor: usize, state: &[Possible]) -> Possible {
         let EValue::Tensor(of) = &self.method.values()[tensor] else { return Possible::caller() };
-        let Possible { known, caller, open } = self.possible(tensor, state);
+        let Possible { known, caller, open } = self.possible(tensor, state).into_owned();
         let mut found = Possible { known: SmallVec::new(), caller, open };
         for item in known {
             let Item::Content(content) = item else { continue };
@@ -1037,20 +1053,20 @@ impl Combination {
 }
 
 /// Returns combinations with what one more value may be; `None` if they are too many.
-fn extended(combinations: &[Combination], value: usize, possible: Possible) -> Option<Vec<Combination>> {
+fn extended(combinations: &[Combination], value: usize, possible: &Possible) -> Option<Vec<Combination>> {
     let Possible { known, caller, open } = possible;
-    let count = known.len() + usize::from(caller) + usize::from(open.is_some());
+    let count = known.len() + usize::from(*caller) + usize::from(open.is_some());
     if combinations.len() * count > MAX_COMBINATIONS {
         return None;
     }
     let mut extended = Vec::with_capacity(combinations.len() * count);
     for combination in combinations {
         extended.extend(known.iter().map(|item| combination.with(value, *item)));
-        if caller {
+        if *caller {
             extended.push(Combination { caller: true, ..combination.with(value, Item::Unknown) });
         }
         if let Some(open) = open {
-            let open = combination.open.or(Some((value, open)));
+            let open = combination.open.or(Some((value, *open)));
             extended.push(Combination { open, ..combination.with(value, Item::Unknown) });
         }
     }

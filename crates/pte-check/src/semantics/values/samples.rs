@@ -57,7 +57,7 @@ pub fn find(method: &MethodAnalysis<'_>, values: &mut Values) {
         if let Some(Some(first)) = found.next()
             && found.all(|other| other == Some(first))
         {
-            numbers.push((step, vec![(value, first)]));
+            numbers.push((step, Assumption::from_slice(&[(value, first)])));
         }
     }
     drop(samples);

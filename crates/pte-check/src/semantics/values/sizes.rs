@@ -34,10 +34,12 @@ impl Resized {
     pub fn new(method: &MethodAnalysis<'_>) -> Resized {
         let mut resized = Resized::default();
         let is_dynamic = |value: usize| method.values()[value].as_tensor().is_some_and(is_dynamic);
-        let mut written = (0..method.values().len()).filter(|value| method.first_write(*value).is_some());
-        if !written.any(is_dynamic) || method.accesses().is_truncated {
+        let dynamic: Vec<usize> = (0..method.values().len()).filter(|value| is_dynamic(*value)).collect();
+        if dynamic.is_empty() || method.accesses().is_truncated {
             return resized;
         }
+        let is_kept = |value: &usize| method.first_write(*value).is_none() && !method.is_input[*value];
+        resized.tensors.extend(dynamic.into_iter().filter(is_kept));
         let inference = Inference::bounded(method.plan, &method.operators);
         for (step, instruction) in (0..).zip(&method.steps) {
             let Some((known, args)) = method.call(instruction) else { continue };
@@ -58,7 +60,8 @@ impl Resized {
             match inference.call(method.values(), known, args) {
                 Ok(results) => {
                     let results = inference::tensors(method.values(), known, args, &results).into_iter();
-                    let other = results.filter(|(value, meta)| is_dynamic(*value) && differs(method, *value, meta));
+                    let is_set = |value: usize, meta: &TensorMeta| !meta.is_dynamic() || differs(method, value, meta);
+                    let other = results.filter(|(value, meta)| is_dynamic(*value) && is_set(*value, meta));
                     resized.tensors.extend(other.map(|(value, _)| value));
                 }
                 Err(InferenceError::Undetermined(_)) if known.facts.data_dependent.is_some() => {
