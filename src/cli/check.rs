@@ -221,14 +221,11 @@ fn validate(
     } else {
         vec![source]
     };
-    // All documents of a file have the work of one program, with each target.
-    let targets: Vec<Option<&Target>> =
-        if targets.is_empty() { vec![None] } else { targets.iter().map(Some).collect() };
-    let options: Vec<CheckOptions> = targets.iter().map(|_| options.clone().work(Work::default())).collect();
+    // All documents of a file have the work of one program.
+    let options = options.clone().work(Work::default());
     let mut validated = Vec::new();
     for source in documents {
-        for (target, options) in targets.iter().zip(&options) {
-            let found = validate_source(&source, options, &runtimes.releases, *target)?;
+        for (found, target) in validate_source(&source, &options, &runtimes.releases, targets)? {
             validated.extend(found.into_iter().zip(&runtimes.releases).map(|(mut found, release)| {
                 found.file.runtime = release.as_ref().map(|release| release.version().to_string());
                 found.file.target = target.filter(|_| targets.len() > 1).map(|target| target.name().to_owned());
@@ -320,19 +317,23 @@ fn add_target(
     Ok(())
 }
 
-/// Validates a binary file, or the files that YAML assembles to, for each release; if there is none, for that of the
-/// target.
+/// Validates a binary file, or the files that YAML assembles to, for each target and each release; if there is no
+/// release, for that of the target. What does not depend on the target is done once.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn validate_source(
+pub fn validate_source<'t>(
     source: &Model,
     options: &CheckOptions,
     releases: &[Option<Release>],
-    target: Option<&Target>,
-) -> Result<Vec<Validated>, Error> {
-    let of_target = [target.and_then(Target::release).cloned()];
-    let releases = if matches!(releases, [None]) { &of_target } else { releases };
+    targets: &'t [Target],
+) -> Result<Vec<(Vec<Validated>, Option<&'t Target>)>, Error> {
+    let targets: Vec<Option<&Target>> =
+        if targets.is_empty() { vec![None] } else { targets.iter().map(Some).collect() };
+    let of_target = |target: Option<&Target>| match releases {
+        [None] => vec![target.and_then(Target::release).cloned()],
+        _ => releases.to_vec(),
+    };
     let assembly = match source.is_text().then(|| source.assembly()).transpose() {
         Ok(assembly) => assembly,
         Err(error) if error.io_kind().is_some() => return Err(error),
@@ -342,7 +343,8 @@ pub fn validate_source(
                 is_read: true,
                 ..Validated::default()
             };
-            return Ok(releases.iter().map(of_release).collect());
+            let of_target = targets.into_iter().map(|target| (releases.iter().map(of_release).collect(), target));
+            return Ok(of_target.collect());
         }
     };
     let mut options = options.clone();
@@ -353,16 +355,28 @@ pub fn validate_source(
         }
         None => (source.format()? != Some(Format::FlatTensor), Report::default()),
     };
-    let mut found = source.check_for(&for_target(&options, source, target), releases)?;
-    add_target(source, target.filter(|_| has_program), &mut found, &options)?;
+    // Targets of one release that state their operators, or do not, differ in their own rules only.
+    let mut known: Vec<((Vec<Option<Release>>, bool), Vec<Vec<(String, Findings)>>)> = Vec::new();
+    let mut validated = Vec::new();
     let names = LazyCell::new(|| assembly.map(SourceNames::new));
     let line = |finding: &Finding| names.as_ref().map_or_else(|| finding.lines(), |names| names.lines(finding));
-    let validated = found.into_iter().map(|files| {
-        let lines = files.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();
-        let findings = files.into_iter().map(|(_, findings)| findings);
-        Validated { file: FileFindings::of_source(source, report.clone(), findings), lines, is_read: true }
-    });
-    Ok(validated.collect())
+    for target in targets {
+        let kind = (of_target(target), target.is_some_and(Target::states_operators));
+        if known.iter().all(|(other, _)| *other != kind) {
+            let found = source.check_for(&for_target(&options, source, target), &kind.0)?;
+            known.push((kind.clone(), found));
+        }
+        let found = known.iter().find(|(other, _)| *other == kind).map(|(_, found)| found.clone());
+        let mut found = found.unwrap_or_default();
+        add_target(source, target.filter(|_| has_program), &mut found, &options)?;
+        let files = found.into_iter().map(|files| {
+            let lines = files.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();
+            let findings = files.into_iter().map(|(_, findings)| findings);
+            Validated { file: FileFindings::of_source(source, report.clone(), findings), lines, is_read: true }
+        });
+        validated.push((files.collect(), target));
+    }
+    Ok(validated)
 }
 
 /// Formats findings as lines, and a last line with totals, unless only errors are printed. Errors come first, then

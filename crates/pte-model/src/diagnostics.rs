@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -196,6 +197,24 @@ pub struct Report {
     lines_before: usize,
     /// Number of the document in its file, counted from 1; `None` if the file has only one.
     document: Option<usize>,
+    /// Line and column of the first byte of each block of [`Report::text`], on first use.
+    positions: OnceLock<Vec<(usize, usize)>>,
+}
+
+/// Number of bytes in a block of [`Report::text`].
+const BLOCK: usize = 1 << 12;
+
+/// Returns the line and column after bytes. Columns count characters.
+fn advance((mut line, mut column): (usize, usize), bytes: &[u8]) -> (usize, usize) {
+    for byte in bytes {
+        match byte {
+            b'\n' => (line, column) = (line + 1, 1),
+            // The bytes of a character after its first one.
+            0x80..=0xbf => {}
+            _ => column += 1,
+        }
+    }
+    (line, column)
 }
 
 impl Report {
@@ -208,13 +227,14 @@ impl Report {
             text: if has_position { text.to_owned() } else { String::new() },
             lines_before: 0,
             document: None,
+            positions: OnceLock::new(),
         }
     }
 
     /// Sets the number of lines of the file before the text, and the number of the document.
     #[doc(hidden)]
     pub fn after(self, lines: usize, document: Option<usize>) -> Report {
-        Report { lines_before: lines, document, ..self }
+        Report { lines_before: lines, document, positions: OnceLock::new(), ..self }
     }
 
     /// Returns the number of the document in its file, counted from 1; `None` if the file has only one.
@@ -244,10 +264,20 @@ impl Report {
     /// Returns line and column in the file of a byte offset of [`Report::text`]. Both are counted from 1; columns count
     /// characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
-        let at = at.min(self.text.len());
-        let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = 1 + self.lines_before + self.text[..start].bytes().filter(|byte| *byte == b'\n').count();
-        (line, 1 + self.text[start..at].chars().count())
+        let bytes = self.text.as_bytes();
+        let at = at.min(bytes.len());
+        // A file of one line may have many messages.
+        let positions = self.positions.get_or_init(|| {
+            let starts = bytes.chunks(BLOCK).scan((1 + self.lines_before, 1), |next, block| {
+                let start = *next;
+                *next = advance(start, block);
+                Some(start)
+            });
+            starts.collect()
+        });
+        let block = (at / BLOCK).min(positions.len().saturating_sub(1));
+        let start = positions.get(block).copied().unwrap_or((1 + self.lines_before, 1));
+        advance(start, &bytes[block * BLOCK..at])
     }
 }
 
@@ -290,6 +320,20 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_in_long_lines_count_characters() {
+        let text = format!("{}\n{}\u{e4}{}", "a".repeat(BLOCK - 1), "\u{20ac}".repeat(BLOCK), "b".repeat(10));
+        let report = Report::new("m.yaml", &text, vec![Code::UnknownKey.error(0..1, "unknown")]);
+        let slow = |at: usize| {
+            let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            (1 + text[..start].matches('\n').count(), 1 + text[start..at].chars().count())
+        };
+        for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+            assert_eq!(report.line_column(at), slow(at), "{at}");
+        }
+        assert_eq!(Report::default().line_column(5), (1, 1));
+    }
 
     #[test]
     fn a_message_is_one_line_with_line_and_column() {
