@@ -284,18 +284,6 @@ fn ready_targets() -> String {
     targets.map(|target| format!("{:width$}  {}\n", target.name(), target.description())).collect()
 }
 
-/// Returns the options of a program for a target, whose rule R-1 says which operators are missing: libraries and custom
-/// operators are not reported by O-5.
-fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -> CheckOptions {
-    let mut options = options.clone();
-    if target.is_some_and(Target::states_operators)
-        && let Ok(kernels) = source.kernels()
-    {
-        options.reported.extend(kernels.operators.into_iter().map(|operator| operator.name));
-    }
-    options
-}
-
 /// Compares a program with the target, and adds the result to the findings of the program, the first file, for each
 /// release. One with malformed parts cannot be compared.
 fn add_target(
@@ -355,19 +343,23 @@ pub fn validate_source<'t>(
         }
         None => (source.format()? != Some(Format::FlatTensor), Report::default()),
     };
-    // Targets of one release that state their operators, or do not, differ in their own rules only.
-    let mut known: Vec<((Vec<Option<Release>>, bool), Vec<Vec<(String, Findings)>>)> = Vec::new();
+    let mut all: Vec<Option<Release>> = Vec::new();
+    for release in targets.iter().flat_map(|target| of_target(*target)) {
+        if !all.contains(&release) {
+            all.push(release);
+        }
+    }
+    let known = source.check_for(&options, &all)?;
     let mut validated = Vec::new();
     let names = LazyCell::new(|| assembly.map(SourceNames::new));
     let line = |finding: &Finding| names.as_ref().map_or_else(|| finding.lines(), |names| names.lines(finding));
     for target in targets {
-        let kind = (of_target(target), target.is_some_and(Target::states_operators));
-        if known.iter().all(|(other, _)| *other != kind) {
-            let found = source.check_for(&for_target(&options, source, target), &kind.0)?;
-            known.push((kind.clone(), found));
+        let at = |release| all.iter().position(|known| *known == release).and_then(|at| known.get(at)).cloned();
+        let mut found: Vec<Vec<(String, Findings)>> = of_target(target).into_iter().filter_map(at).collect();
+        if target.is_some_and(Target::states_operators) {
+            // Its rule R-1 says which operators are missing.
+            found.iter_mut().flatten().for_each(|(_, findings)| findings.remove(RuleId::O_5));
         }
-        let found = known.iter().find(|(other, _)| *other == kind).map(|(_, found)| found.clone());
-        let mut found = found.unwrap_or_default();
         add_target(source, target.filter(|_| has_program), &mut found, &options)?;
         let files = found.into_iter().map(|files| {
             let lines = files.iter().map(|(_, file)| file.list.iter().map(line).collect()).collect();

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::command::text::{counted, escaped};
+use pte_emit::diff::NumericOptions;
 use pte_emit::{
-    Assembly,
+    Assembly, Code, Error, Model, Report,
     edit::{InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod},
 };
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use super::io::{self, Messages};
+use super::runner::{self, RunnerArguments};
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -30,6 +33,12 @@ pub struct OptimizeArguments {
     /// Print what was done to each instruction
     #[arg(long)]
     explain: bool,
+    /// Execute the program before and after with the same inputs, those of a test or random ones, and write nothing if
+    /// any output or other value differs
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    runner: RunnerArguments,
     #[command(flatten)]
     edit: EditArguments,
 }
@@ -53,7 +62,7 @@ fn passes(text: &str) -> Result<Passes, String> {
 /// # Errors
 /// An input that cannot be read or planned; an output that cannot be written.
 pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let OptimizeArguments { input, only, max_growth, explain, edit } = arguments;
+    let OptimizeArguments { input, only, max_growth, explain, verify, runner, edit } = arguments;
     let model = edit.open(input, messages)?;
     let mut resolved = model.resolve_for_changes()?;
     let mut options = OptimizeOptions::default().max_growth(*max_growth);
@@ -64,7 +73,36 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
     let assembly = resolved.to_files(&edit.options()?)?;
     let size = |assembly: &Assembly| assembly.program_file().and_then(|file| file.size());
     let sizes = size(model.assembly()?).zip(size(&assembly));
-    edit.write_assembly(&assembly, &[input], &text(&done, sizes, *explain), messages)
+    let mut done = text(&done, sizes, *explain);
+    if *verify {
+        done += &verified(&model, &assembly, runner)?;
+    }
+    edit.write_assembly(&assembly, &[input], &done, messages)
+}
+
+/// Compares the runs of a program before and after, and returns a line about it.
+///
+/// # Errors
+/// No runner, a run that fails, values that differ.
+fn verified(model: &Model, assembly: &Assembly, runner: &RunnerArguments) -> Result<String, Failure> {
+    let mut options = NumericOptions::new(runner.command()?).limits(runner.limits());
+    (options.tolerance.atol, options.tolerance.rtol) = (0.0, 0.0);
+    let folder = runner::folder()?;
+    interrupt::defer();
+    let found = model.compare_assembly(assembly, &options, folder.path())?;
+    let Some(wrong) = found.methods.iter().find(|method| !method.comparison.equal) else {
+        let compared = found.methods.iter().map(|method| method.comparison.compared).sum::<u64>();
+        let methods = counted(found.methods.len() as u64, "method");
+        return Ok(format!(
+            "verified: outputs and {} of {methods} are equal\n",
+            counted(compared, "recorded execution")
+        ));
+    };
+    let name = escaped(&wrong.comparison.name);
+    let message = format!("method `{name}` computes other values after the optimization; nothing is written");
+    let help = "write it without `--verify`, then `pte-emit diff --numeric` shows the first instruction that differs";
+    let report = Report::new(&model.label(), "", vec![Code::UnmetRequest.whole(message).help(help)]);
+    Err(Error::new(report).into())
 }
 
 /// Returns the report of an optimization: lines for each method, with `explain` one for each change. `sizes` are those

@@ -2,18 +2,22 @@
 //! delegate.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::profile::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, Recording};
+use pte_emit::run::RunOptions;
 use pte_emit::{Error, Model};
 
 use super::exit::{Exit, Failure};
+use super::interrupt;
 use super::io::Messages;
 use super::io::write_more;
 use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::run::InputArguments;
+use super::runner::{self, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -24,11 +28,19 @@ pub struct ProfileArguments {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// What the runtime recorded
-    #[arg(value_name = "ETDUMP")]
-    recording: PathBuf,
+    #[arg(value_name = "ETDUMP", required_unless_present = "run")]
+    recording: Option<PathBuf>,
     /// A second recording of FILE to compare with
     #[arg(value_name = "ETDUMP2")]
     second: Option<PathBuf>,
+    /// Execute the method this many times in the runtime, with inputs as of `run`, in place of ETDUMP
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "10", conflicts_with = "recording",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    run: Option<u64>,
+    #[command(flatten)]
+    inputs: InputArguments,
+    #[command(flatten)]
+    runner: RunnerArguments,
     /// Print only these times, in text; may be repeated
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Vec<ByName>,
@@ -62,8 +74,24 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
-    let profile = |path: &PathBuf| model.profile(&Recording::open(path)?, &arguments.method);
-    let mut found = profile(&arguments.recording)?;
+    let profile = |path: &Path| model.profile(&Recording::open(path)?, &arguments.method);
+    let mut found = match (arguments.run, &arguments.recording) {
+        (Some(count), _) => {
+            let folder = runner::folder()?;
+            let etdump = folder.path().join("etdump");
+            let options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
+            let options = arguments.inputs.set(options).repeat(count).etdump(Some(etdump.clone()));
+            let options = options.method(arguments.method.first().cloned());
+            interrupt::defer();
+            model.run(&options, folder.path())?;
+            if interrupt::is_requested() {
+                return Ok(Exit::Interrupted);
+            }
+            profile(&etdump)?
+        }
+        (None, Some(recording)) => profile(recording)?,
+        (None, None) => return Err(Failure::usage("expected an ETDump, or `--run`")),
+    };
     if let Some(second) = &arguments.second {
         found.compare(&profile(second)?);
     }

@@ -9,7 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self as std_io, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValue;
@@ -21,6 +20,7 @@ use pte_emit::{
     check::{CheckOptions, Findings},
     generate::{Candidate, FileContent, FileTests, Reduced, Stopped, TestRuns, reduce_file},
     plan::LayoutConfig,
+    run::{RunErrorKind, RunOptions},
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -31,19 +31,29 @@ use super::exit::{Exit, Failure};
 use super::formats::{self, FORMATS, OutputContent, OutputFormat, OutputName, YAML};
 use super::interrupt;
 use super::io::{self, Messages, STREAM};
-use super::options::{self, ForceArguments};
+use super::options::ForceArguments;
 use super::outputs::{Outputs, Replaced};
+use super::runner::{self, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `reduce`.
 #[derive(Debug, Args)]
+#[command(mut_arg("timeout", |arg| {
+    arg.help("Time limit of a run; a run that exceeds it has the exit status timeout")
+}))]
 pub struct ReduceArguments {
     /// .pte, .ptd, .bpte or YAML to reduce
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Shell command to run with each candidate, whose path replaces {}. Its output is discarded
-    #[arg(long, value_name = "COMMAND")]
-    test: String,
+    #[arg(long, value_name = "COMMAND", required_unless_present = "crashes")]
+    test: Option<String>,
+    /// In place of --test: execute all methods in the runtime, with inputs of ones. The status is that of a shell: 128 +
+    /// N if signal N ends it, timeout, or 0
+    #[arg(long, conflicts_with = "test")]
+    crashes: bool,
+    #[command(flatten)]
+    runner: RunnerArguments,
     /// Output: a file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
@@ -56,9 +66,6 @@ pub struct ReduceArguments {
     /// Format of the candidates; by default that of FILE, and for YAML that of the file that it assembles to
     #[arg(long, value_name = "FORMAT")]
     candidate: Option<CandidateFormat>,
-    /// Time limit of a run; a run that exceeds it has the exit status timeout
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = options::seconds)]
-    timeout: Duration,
     /// Stop after this many runs of the command, that with FILE included
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
@@ -160,7 +167,7 @@ pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Fai
 impl ReduceArguments {
     /// Returns the format of the output.
     fn check(&self) -> Result<CandidateFormat, Failure> {
-        if !self.test.contains(command::PLACEHOLDER) {
+        if self.test.as_ref().is_some_and(|test| !test.contains(command::PLACEHOLDER)) {
             return Err(Failure::usage(
                 "the command of `--test` has no `{}`, which stands for the path of a candidate",
             ));
@@ -269,6 +276,8 @@ struct Session<'a> {
     /// Error that stopped the reduction.
     failure: Option<Failure>,
     bar: ProgressBar,
+    /// Options of the runs of `--crashes`.
+    crashes: Option<RunOptions>,
 }
 
 impl<'a> Session<'a> {
@@ -288,6 +297,10 @@ impl<'a> Session<'a> {
             written: Vec::new(),
             failure: None,
             bar: messages.spinner(),
+            crashes: match arguments.crashes {
+                true => Some(RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits())),
+                false => None,
+            },
         })
     }
 
@@ -322,15 +335,17 @@ impl<'a> Session<'a> {
         let name = input.source.name();
         match self.arguments.expect {
             Some(expected) if expected != outcome => {
-                let message = format!("the command of `--test` {outcome}; expected one that {expected}");
+                let message = format!("{} {outcome}; expected one that {expected}", self.subject());
                 Err(Error::input(Code::UnmetRequest, name, message).into())
             }
             None if outcome == Outcome::Status(0) => {
-                let message = format!(
-                    "{name}: the command of `--test` {outcome}, as if nothing is wrong; \
-                     add `--expect 0` to look for this status"
-                );
-                Err(Failure::Usage(message))
+                let subject = self.subject();
+                Err(Failure::Usage(match self.arguments.crashes {
+                    true => format!("{name}: no method crashes {subject} with inputs of ones"),
+                    false => format!(
+                        "{name}: {subject} {outcome}, as if nothing is wrong; add `--expect 0` to look for this status"
+                    ),
+                }))
             }
             None if outcome.is_not_run() => {
                 let message = format!("{name}: the command of `--test` cannot be started: the shell {outcome}");
@@ -338,6 +353,11 @@ impl<'a> Session<'a> {
             }
             Some(_) | None => Ok(Some(())),
         }
+    }
+
+    /// What is run, in messages.
+    fn subject(&self) -> &'static str {
+        if self.arguments.crashes { "the runner" } else { "the command of `--test`" }
     }
 
     /// Reduces the input.
@@ -374,8 +394,30 @@ impl<'a> Session<'a> {
     /// Runs the command with what is written. `None` if interrupted.
     fn run(&self, number: u64) -> Result<Option<Outcome>, Failure> {
         self.bar.set_message(format!("run {number}"));
-        let outcome = command::run(&self.arguments.test, &self.candidate_path(), self.arguments.timeout);
+        if let Some(options) = &self.crashes {
+            return self.crash(options);
+        }
+        let test = self.arguments.test.as_deref().unwrap_or_default();
+        let outcome = command::run(test, &self.candidate_path(), self.arguments.runner.limits().time);
         outcome.map_err(|error| Failure::reading("sh", &error))
+    }
+
+    /// Executes what is written. `None` if interrupted.
+    fn crash(&self, options: &RunOptions) -> Result<Option<Outcome>, Failure> {
+        let is_data = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "ptd");
+        let data = self.written.iter().filter(is_data).chain(&self.arguments.sources.with);
+        let folder = runner::folder()?;
+        let found = io::open_any(&self.candidate_path())?.with_data_files(data).crash(options, folder.path());
+        if interrupt::is_requested() {
+            return Ok(None);
+        }
+        // A candidate that cannot be read does not crash.
+        Ok(Some(match found.unwrap_or(None) {
+            Some(RunErrorKind::Signal(number, _)) => Outcome::Status(128 + number),
+            Some(RunErrorKind::Ended(status)) => Outcome::Status(status),
+            Some(RunErrorKind::Timeout(_)) => Outcome::Timeout,
+            Some(_) | None => Outcome::Status(0),
+        }))
     }
 
     /// Records the error that stops the reduction.

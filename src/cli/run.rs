@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pte_emit::command::TensorStatistics;
 use pte_emit::command::text::{clipped, counted, escaped};
+use pte_emit::diff::NumericOptions;
 use pte_emit::profile::Recording;
 use pte_emit::program::test_cases::{TestData, Tolerance};
-use pte_emit::run::{OutputValue, RunOptions, RunOutputs, TappedValue};
+use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand, TappedValue};
 use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::destination::Destination;
-use super::diff::numeric::tolerance;
+use super::diff::numeric::{self, tolerance};
 use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::io::Messages;
@@ -36,11 +37,20 @@ pub struct RunArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
+    /// With --compare: the program to compare with
+    #[arg(value_name = "OTHER", requires = "compare")]
+    other: Option<PathBuf>,
     #[command(flatten)]
     inputs: InputArguments,
     /// Method; by default forward, or the only one that computes; may be repeated
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
+    /// Execute FILE and OTHER with the same inputs, and compare what instructions compute, as `diff --numeric`; exit with
+    /// status 1 if outputs or other values differ
+    #[arg(long, requires = "other", conflicts_with_all = [
+        "repeat", "all", "tap", "save_outputs", "expected", "times", "save_etdump",
+    ])]
+    compare: bool,
     /// Execute the loaded method several times, with the same inputs, and print the time of each; state is kept
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     repeat: Option<u64>,
@@ -58,10 +68,10 @@ pub struct RunArguments {
     #[arg(long, alias = "expect", value_name = "FILE.safetensors")]
     expected: Option<PathBuf>,
     /// Absolute difference of floating point numbers that count as equal [default: 1e-6]
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "expected")]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     atol: Option<f64>,
     /// Difference relative to the expected number, which is added to --atol [default: 1e-5]
-    #[arg(long, value_name = "NUMBER", value_parser = tolerance, requires = "expected")]
+    #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     rtol: Option<f64>,
     /// Print the time by instruction, operator and delegate
     #[arg(long)]
@@ -90,6 +100,11 @@ pub struct InputArguments {
 }
 
 impl InputArguments {
+    /// Returns the inputs as those of a comparison.
+    fn given(&self) -> Option<(Vec<(String, String)>, Option<u64>)> {
+        Some((self.values.clone(), self.random))
+    }
+
     /// Sets the inputs of an execution.
     pub fn set(&self, options: RunOptions) -> RunOptions {
         options.inputs(self.values.clone()).random(self.random)
@@ -110,6 +125,15 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
+impl RunArguments {
+    fn tolerance(&self) -> Tolerance {
+        let mut allowed = Tolerance::default();
+        allowed.atol = self.atol.unwrap_or(allowed.atol);
+        allowed.rtol = self.rtol.unwrap_or(allowed.rtol);
+        allowed
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -117,8 +141,18 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failure> {
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
+    let other = arguments
+        .other
+        .as_ref()
+        .map(|path| sources.open_one(path, |found| format!("expected one document, found {found}")));
     sources.warn_unused(messages);
     let runner = arguments.runner.command()?;
+    if let Some(other) = other {
+        return compare(arguments, runner, [&model, &other?]);
+    }
+    if arguments.expected.is_none() && (arguments.atol.is_some() || arguments.rtol.is_some()) {
+        return Err(Failure::usage("`--atol` and `--rtol` are for `--expected` and `--compare`"));
+    }
     let is_safetensors = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
     if let Some(path) = arguments.save_outputs.as_ref().filter(|path| !is_safetensors(path)) {
         let found = escaped(&path.display().to_string()).into_owned();
@@ -149,6 +183,17 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| exit)
 }
 
+/// Executes methods of two programs, and prints how their values differ.
+fn compare(arguments: &RunArguments, runner: RunnerCommand, models: [&Model; 2]) -> Result<Exit, Failure> {
+    let mut options = NumericOptions::new(runner).limits(arguments.runner.limits()).inputs(arguments.inputs.given());
+    options.tolerance = arguments.tolerance();
+    options.methods = match &arguments.method[..] {
+        [] => vec![models[0].default_method()?],
+        named => named.to_vec(),
+    };
+    numeric::compare(models, &options, arguments.format.is_json(), usize::MAX)
+}
+
 /// Executes a method, writes and compares its outputs, and prints them to `out`.
 fn run_method(
     arguments: &RunArguments,
@@ -169,10 +214,7 @@ fn run_method(
     }
     let mut exit = Exit::Ok;
     if let Some(file) = &arguments.expected {
-        let mut allowed = Tolerance::default();
-        allowed.atol = arguments.atol.unwrap_or(allowed.atol);
-        allowed.rtol = arguments.rtol.unwrap_or(allowed.rtol);
-        if let Some(difference) = &found.compare(file, allowed)?.difference {
+        if let Some(difference) = &found.compare(file, arguments.tolerance())?.difference {
             exit = Exit::Input;
             let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
             let message =

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::assembly::Assembly;
 use crate::facade::model::Model;
 use crate::facade::profile::{self, Selection};
+use crate::facade::running::RunOptions;
 use crate::facade::source::SourceContent;
 use crate::facade::testing;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
@@ -50,6 +52,9 @@ pte_model::options! {
         /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the
         /// method, if there is one.
         pub generate_inputs: bool,
+        /// Inputs of each method, as of [`RunOptions`](crate::run::RunOptions): by name, with a seed for the others,
+        /// which are 1 without one. They replace those of tests and of [`NumericOptions::seed`].
+        pub inputs: Option<(Vec<(String, String)>, Option<u64>)>,
         /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
         pub methods: Vec<String>,
         /// Differences of floating point numbers that count as equal.
@@ -60,8 +65,8 @@ pte_model::options! {
 impl NumericOptions {
     /// Returns the default options with a runner.
     pub fn new(runner: RunnerCommand) -> NumericOptions {
-        let (limits, seed, generate_inputs, methods, tolerance) = Default::default();
-        NumericOptions { runner, limits, seed, generate_inputs, methods, tolerance }
+        let (limits, seed, generate_inputs, inputs, methods, tolerance) = Default::default();
+        NumericOptions { runner, limits, seed, generate_inputs, inputs, methods, tolerance }
     }
 }
 
@@ -89,7 +94,7 @@ pub struct NumericComparison {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodNumerics {
-    /// Seed of the inputs; `None` for those of a test.
+    /// Seed of the inputs; `None` for those of a test, and for given ones.
     pub seed: Option<u64>,
     /// Values that differ.
     #[serde(flatten)]
@@ -172,6 +177,44 @@ impl Model {
         let Tolerance { atol, rtol } = options.tolerance;
         let equal = methods.iter().all(|method| method.comparison.equal) && unmatched.iter().all(Vec::is_empty);
         Ok(NumericComparison { version: VERSION, equal, atol, rtol, methods, unmatched })
+    }
+}
+
+impl Model {
+    /// Compares the runs of this program and of an assembly of it that was changed, as [`Model::compare_runs`].
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::diff::NumericOptions;
+    /// use pte_emit::run::RunnerCommand;
+    ///
+    /// let script = "echo program ok; while read command rest; do case $command in
+    ///     load|input|execute) echo $command ok;;
+    ///     outputs) echo outputs 1; echo output 0 tensor 6 1,3 0,1 60f1b63e00000000346c0a3e;; esac; done
+    ///     cp crates/pte-etdump/tests/recorded/linear.etdump $2; cp crates/pte-etdump/tests/recorded/linear.values $4";
+    /// let options = NumericOptions::new(RunnerCommand::new("sh").with_arguments(["-c", script, "sh"]));
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let folder = tempfile::tempdir()?;
+    /// assert!(linear.compare_assembly(linear.assembly()?, &options, folder.path())?.equal);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Model::compare_runs`]; an assembly without a program.
+    pub fn compare_assembly(
+        &self,
+        changed: &Assembly,
+        options: &NumericOptions,
+        folder: &Path,
+    ) -> Result<NumericComparison, Error> {
+        let path = folder.join("changed.pte");
+        let expected = || Error::input(Code::UnexpectedInput, &self.label(), "expected a program");
+        let unwritable =
+            |error: std::io::Error| Error::io(&self.label(), "cannot write the program for the runner", &error);
+        let data = testing::write_files(changed, &path).ok_or_else(expected)?.map_err(unwritable)?;
+        let changed = Model::open_binary(&path).with_data_files(data.iter().chain(self.data_files()));
+        self.compare_runs(&changed, options, folder)
     }
 }
 
@@ -387,6 +430,11 @@ impl MethodPair<'_, '_> {
 
     /// Returns the inputs: those of a test, or generated ones and their seed.
     fn inputs(&self) -> Result<(Vec<TestData>, Option<u64>), Error> {
+        if let Some((inputs, random)) = &self.options.inputs {
+            let options = RunOptions::new(self.options.runner.clone()).method(Some(self.name.to_owned()));
+            let options = options.inputs(inputs.clone()).random(*random);
+            return Ok((self.programs[0].model.given_inputs(&self.sides[0], &options)?, None));
+        }
         let tests = self.sides.iter().flat_map(|side| side.tests.iter().flatten());
         let test = tests.filter(|tests| tests.method == self.name).find_map(|tests| tests.cases.first());
         if let Some(test) = test.filter(|_| !self.options.generate_inputs) {

@@ -27,7 +27,7 @@ use pte_model::program::{
 };
 use pte_model::reader;
 use pte_run::compare::{self, OutputComparison};
-use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
+use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
 
 pte_model::options! {
@@ -244,21 +244,7 @@ impl Model {
         let room = testing::output_bytes(plan);
         let limits = testing::with_outputs(&options.limits, room);
         let mut times = Vec::new();
-        let mut run = || {
-            let mut session = Session::start(&runner, &program.program, &program.data, &limits)?;
-            session.load(&method)?;
-            for inputs in options.before.iter().chain((0..options.repeat).map(|_| &data)) {
-                inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
-                let start = Instant::now();
-                session.execute()?;
-                times.push(start.elapsed());
-            }
-            times.drain(..options.before.len());
-            let found = session.outputs()?;
-            session.finish()?;
-            Ok(found)
-        };
-        let found: Result<Vec<OutputValue>, RunError> = run();
+        let found = execute(&runner, &program, (&method, &data), options, &limits, &mut times);
         let found = found.map_err(|error| {
             if let Some(error) = events
                 .filter(|_| is_tapped)
@@ -284,6 +270,73 @@ impl Model {
             None => Vec::new(),
         };
         Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, taps, times })
+    }
+}
+
+/// Executes a method as the options say, and notes the time of each execution.
+fn execute(
+    runner: &RunnerCommand,
+    program: &Executable<'_>,
+    (method, data): (&str, &Vec<TestData>),
+    options: &RunOptions,
+    limits: &RunLimits,
+    times: &mut Vec<Duration>,
+) -> Result<Vec<OutputValue>, RunError> {
+    let mut session = Session::start(runner, &program.program, &program.data, limits)?;
+    session.load(method)?;
+    for inputs in options.before.iter().chain((0..options.repeat).map(|_| data)) {
+        inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
+        let start = Instant::now();
+        session.execute()?;
+        times.push(start.elapsed());
+    }
+    times.drain(..options.before.len());
+    let found = session.outputs()?;
+    session.finish()?;
+    Ok(found)
+}
+
+impl Model {
+    /// Executes each method in a runner of its own, and returns how the first one ended that crashed it: by a signal,
+    /// without an answer, or by the time limit. `None` if all end with results or errors. Inputs are as of
+    /// [`Model::run`]; a method without such inputs is not executed.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::run::{RunErrorKind, RunOptions, RunnerCommand};
+    ///
+    /// let runner = |script: &str| RunnerCommand::new("sh").with_arguments(["-c", script]);
+    /// let model = Model::open("examples/linear.yaml")?;
+    /// let folder = tempfile::tempdir()?;
+    /// let crash = |script: &str| model.crash(&RunOptions::new(runner(script)), folder.path());
+    /// assert_eq!(crash("echo program ok; read load; kill -ABRT $$")?, Some(RunErrorKind::Signal(6, Some("SIGABRT"))));
+    /// assert_eq!(crash("echo program ok; read load; echo load error 0x12 InvalidArgument")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source without methods; files that cannot be written; a runner that cannot be started.
+    pub fn crash(&self, options: &RunOptions, folder: &Path) -> Result<Option<RunErrorKind>, Error> {
+        let side = self.side()?;
+        let program = Executable::new(self, folder, "model")?;
+        for plan in side.program.plans() {
+            let name = plan.name.clone().unwrap_or_default();
+            let options = options.clone().method(Some(name.clone()));
+            let Ok(data) = self.given_inputs(&side, &options) else { continue };
+            let limits = testing::with_outputs(&options.limits, testing::output_bytes(plan));
+            let found = execute(&options.runner, &program, (&name, &data), &options, &limits, &mut Vec::new());
+            let Err(error) = found else { continue };
+            match error.kind {
+                RunErrorKind::Signal(..) | RunErrorKind::Ended(_) | RunErrorKind::Timeout(_) => {
+                    return Ok(Some(error.kind));
+                }
+                RunErrorKind::NotStarted(_) | RunErrorKind::Io(_) | RunErrorKind::Stopped => {
+                    return Err(program.failed(&name, error));
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -319,6 +372,28 @@ impl Model {
         let RunInputs { method, data, .. } = self.run_inputs(&self.side()?, options)?;
         let Tolerance { atol, rtol, .. } = Tolerance::default();
         Ok((method, TestCase { inputs: data, outputs: None, atol, rtol }))
+    }
+
+    /// Returns the inputs of a method.
+    pub(crate) fn given_inputs(&self, side: &Side, options: &RunOptions) -> Result<Vec<TestData>, Error> {
+        Ok(self.run_inputs(side, options)?.data)
+    }
+
+    /// Returns the name of the method that is executed by default: `forward`, or the only one that computes.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// assert_eq!(Model::open("examples/linear.yaml")?.default_method()?, "forward");
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There are several, or none.
+    pub fn default_method(&self) -> Result<String, Error> {
+        let side = self.side()?;
+        let found = self::method(&side, None).map(|(_, plan)| plan.name.clone().unwrap_or_default());
+        found.map_err(|message| Error::input(Code::UnmetRequest, &self.label(), message))
     }
 
     fn run_inputs(&self, side: &Side, options: &RunOptions) -> Result<RunInputs, Error> {

@@ -285,6 +285,16 @@ impl Findings {
         self.list.extend(after);
     }
 
+    /// Removes the findings of a rule that another comparison has.
+    #[doc(hidden)]
+    pub fn remove(&mut self, id: RuleId) {
+        self.list.retain(|finding| finding.rule.id != id);
+        let removed = std::mem::take(&mut self.counts.counts[id as usize]);
+        if id.rule().severity <= RuleSeverity::Invalid {
+            self.errors -= removed;
+        }
+    }
+
     /// Returns the number of findings of a severity, including those that were not kept.
     pub fn count(&self, severity: RuleSeverity) -> u64 {
         rules::RULES.iter().zip(&self.counts.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()

@@ -68,28 +68,36 @@ pub fn run(arguments: &DiffArguments, models: [&Model; 2]) -> Result<Exit, Failu
         .generate_inputs(numeric.generate_inputs || numeric.seed != 0);
     options.tolerance.atol = numeric.atol.unwrap_or(options.tolerance.atol);
     options.tolerance.rtol = numeric.rtol.unwrap_or(options.tolerance.rtol);
+    compare(models, &options, format == DiffFormat::Json, arguments.limit.rows())
+}
+
+/// Executes two programs with these options, and prints the differences.
+///
+/// # Errors
+/// Programs that cannot be compared, output that cannot be written.
+pub fn compare(models: [&Model; 2], options: &NumericOptions, is_json: bool, limit: usize) -> Result<Exit, Failure> {
     let folder = runner::folder()?;
     interrupt::defer();
-    let found = models[0].compare_runs(models[1], &options, folder.path());
+    let found = models[0].compare_runs(models[1], options, folder.path());
     if interrupt::is_requested() {
         return Ok(Exit::Interrupted);
     }
     let found = found?;
-    let out = match format {
-        DiffFormat::Json => json::text(&found),
-        DiffFormat::Text | DiffFormat::Markdown => text(&found, models, arguments.limit.rows()),
+    let out = match is_json {
+        true => json::text(&found),
+        false => text(&found, models, limit, options.inputs.is_some()),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
     Ok(if found.equal { Exit::Ok } else { Exit::Input })
 }
 
-fn text(found: &NumericComparison, models: [&Model; 2], limit: usize) -> String {
+fn text(found: &NumericComparison, models: [&Model; 2], limit: usize, is_given: bool) -> String {
     let mut out = String::new();
     let [left, right] = models.map(|model| escaped(model.name()));
     let verdict = if found.equal { "equal" } else { "different" };
     let _ = writeln!(out, "{left} -> {right}: {verdict} values (atol {:?}, rtol {:?})", found.atol, found.rtol);
     for method in &found.methods {
-        write_method(method, limit, &mut out);
+        write_method(method, limit, is_given, &mut out);
     }
     for (mark, names) in ['-', '+'].into_iter().zip(&found.unmatched) {
         for name in names.iter().take(limit) {
@@ -99,10 +107,11 @@ fn text(found: &NumericComparison, models: [&Model; 2], limit: usize) -> String 
     out
 }
 
-fn write_method(method: &MethodNumerics, limit: usize, out: &mut String) {
+fn write_method(method: &MethodNumerics, limit: usize, is_given: bool, out: &mut String) {
     let found = &method.comparison;
     let inputs = match method.seed {
         Some(seed) => format!("inputs of seed {seed}"),
+        None if is_given => "the given inputs".to_owned(),
         None => "inputs of a test".to_owned(),
     };
     let compared = counted(found.compared, "execution");
