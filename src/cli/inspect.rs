@@ -11,8 +11,8 @@ use pte_emit::{
     Code, Error,
     check::Work,
     inspect::{
-        ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, FileFacts, InspectOptions, Inspection,
-        InterfaceSummary, MethodSummary, ProgramSummary,
+        ConstantsSummary, DelegateInterface, DelegateSummary, Delegation, DuplicateData, FileFacts, InspectOptions,
+        Inspection, InterfaceSummary, MethodSummary, ProgramSummary, Work as OperatorFigures,
     },
     release::Release,
 };
@@ -34,6 +34,10 @@ pub struct InspectArguments {
     /// Read all data, not only metadata: compare them to find those that are stored twice, beyond 16 MiB, too
     #[arg(long, alias = "all-data")]
     read_data: bool,
+    /// Print the work by operator instead, in delegates and in kernels: calls, multiply-accumulate operations (MACs), and
+    /// bytes of the tensors that are read and written
+    #[arg(long, conflicts_with = "read_data")]
+    delegation: bool,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -80,6 +84,14 @@ fn inspect(
     // All documents of a file have the work of one program.
     let options = options.clone().check(options.check.clone().work(Work::default()));
     for source in sources.open(input)? {
+        if arguments.delegation {
+            let found = source.delegation()?;
+            match arguments.format.is_json() {
+                true => *out += &json::text(&found),
+                false => write_delegation(&source.label(), &found, arguments.limit.rows(), paint, out),
+            }
+            continue;
+        }
         for (name, inspection) in source.inspect(&options)? {
             match arguments.format.is_json() {
                 true => *out += &json::text(&inspection),
@@ -99,6 +111,48 @@ fn inspect(
         }
     }
     Ok(malformed)
+}
+
+/// Writes the tables of `--delegation`.
+fn write_delegation(label: &str, found: &Delegation, limit: usize, paint: Paint, out: &mut String) {
+    for method in &found.methods {
+        let title = format!("{}: method {}", escaped(label), clipped(&method.name));
+        let _ = writeln!(out, "{}", paint.text(HEADING, &title));
+        let total = method.delegated.macs.saturating_add(method.kernels.macs);
+        let share = |work: &OperatorFigures| match total {
+            0 => "-".to_owned(),
+            _ => format!("{:.1}%", work.macs as f64 * 100.0 / total as f64),
+        };
+        let row = |what: &str, work: &OperatorFigures| {
+            let intensity = match work.bytes() {
+                0 => "-".to_owned(),
+                bytes => format!("{:.2}", work.macs as f64 / bytes as f64),
+            };
+            let macs = if work.unknown > 0 { format!("{}+?", work.macs) } else { work.macs.to_string() };
+            let figures = [work.calls.to_string(), macs, share(work), work.read.to_string(), work.written.to_string()];
+            figures.into_iter().chain([intensity, what.to_owned()]).collect::<Vec<String>>()
+        };
+        let heading = ["calls", "MACs", "share", "bytes read", "bytes written", "MACs/byte", "operator"];
+        let mut lines: Vec<Vec<String>> = vec![heading.map(str::to_owned).to_vec()];
+        lines.push(row("in delegates", &method.delegated));
+        lines.push(row("in kernels", &method.kernels));
+        lines.extend(method.operators.iter().take(limit).map(|operator| {
+            let what = match &operator.backend {
+                Some(backend) => format!("{}: {}", clipped(backend), clipped_to(&operator.operator, ROW)),
+                None => clipped_to(&operator.operator, ROW).to_string(),
+            };
+            row(&what, &operator.work)
+        }));
+        let widths: Vec<usize> = (0..heading.len() - 1)
+            .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0))
+            .collect();
+        for line in &lines {
+            let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+            let cells: Vec<String> = cells.collect();
+            let _ = writeln!(out, "  {}  {}", cells.join("  "), line[heading.len() - 1]);
+        }
+        io::write_more("  ", method.operators.len(), limit, "operator", out);
+    }
 }
 
 /// Text with labels in a column of their own.

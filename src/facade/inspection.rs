@@ -12,6 +12,7 @@ use crate::facade::source::SourceContent;
 use crate::facade::source::diagnosis;
 use crate::printer;
 use pte_check::{CheckOptions, Requirements};
+use pte_inspect::delegation::Delegation;
 use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use pte_inspect::names::owner_names;
@@ -291,6 +292,38 @@ impl Model {
         let valid = found.iter().map(|files| !files.first().is_some_and(|(_, found)| found.has_errors()));
         let running = releases.iter().flatten().zip(valid).filter(|(_, is_valid)| *is_valid);
         Ok(running.map(|(release, _)| release.version().to_string()).collect())
+    }
+}
+
+impl Model {
+    /// Counts the work of a program by operator, delegated or not: calls, multiply-accumulate operations, and bytes that
+    /// are read and written.
+    ///
+    /// The result consists of [`MethodWork`](crate::inspect::MethodWork),
+    /// [`OperatorWork`](crate::inspect::OperatorWork) and [`Work`](crate::inspect::Work).
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::inspect::{Delegation, MethodWork, OperatorWork, Work};
+    ///
+    /// // addmm of x [1, 4] and wt [4, 3]: 12 products.
+    /// let found: Delegation = Model::open("examples/linear.yaml")?.delegation()?;
+    /// let forward: &MethodWork = &found.methods[0];
+    /// let first: &OperatorWork = &forward.operators[0];
+    /// assert_eq!((&*first.operator, first.backend.as_deref()), ("aten::addmm.out", None));
+    /// let Work { calls, macs, read, written, .. } = first.work;
+    /// assert_eq!((calls, macs, read, written), (1, 12, 4 * (3 + 4 + 12), 4 * 3));
+    /// assert_eq!(first.work.bytes(), 4 * (3 + 4 + 12 + 3));
+    /// assert_eq!(forward.delegated, Work::default());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
+    pub fn delegation(&self) -> Result<Delegation, Error> {
+        let expected = || Error::input(Code::UnexpectedInput, &self.label(), "expected a program");
+        let (program, _) = stored_program(self)?.ok_or_else(expected)?;
+        Ok(Delegation::of(&program))
     }
 }
 

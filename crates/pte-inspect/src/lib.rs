@@ -13,6 +13,7 @@ struct Readme;
 pub mod annotate;
 pub mod calls;
 pub mod constant_calls;
+pub mod delegation;
 pub mod file;
 mod flow;
 pub mod graph;

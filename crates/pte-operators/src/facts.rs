@@ -119,9 +119,28 @@ facts! {
     temporary: Option<Temporary> = None,
     /// Positions of numbers of repetitions, and of an optional Int that is their sum.
     repetitions: Option<[usize; 2]> = None,
+    /// How many products it adds up: the multiply-accumulate operations (MACs) by which work is measured.
+    products: Option<Products> = None,
     /// CMake target that registers its kernel, of an operator of the default runtime that is not registered by the
     /// target of its namespace.
     target: Option<&'static str> = None,
+}
+
+/// Number of products that an operator adds up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Products {
+    /// For each element of the result, as many as the last dimension of this argument has.
+    Inner(usize),
+    /// A convolution: for each element of the result, or of the input if it is transposed, as many as the filter has for
+    /// a channel of it.
+    Filter {
+        /// Position of the input.
+        input: usize,
+        /// Position of the filter.
+        filter: usize,
+        /// Position of the Bool that is true for a transposed convolution.
+        transposed: usize,
+    },
 }
 
 /// Results of an operator that require gradients in torch if an argument does.

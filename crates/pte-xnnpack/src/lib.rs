@@ -3,7 +3,7 @@
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert
 //! from and to bytes. `describe` counts the parts of a payload. [`draft`] is a graph without the properties that follow
 //! from rules. [`sizes`] has the sizes that operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a
-//! graph whose inputs get other sizes. [`constants`] has the constants with the values that read them, [`parts`] what a
+//! graph whose inputs get other sizes. `products` counts the products of operations. [`constants`] has the constants with the values that read them, [`parts`] what a
 //! release may not accept. [`payload`] decodes a payload once for all that ask for it, [`payloads`] those of a program.
 //! Nothing here depends on YAML, and only [`payloads`] on a program.
 //!
@@ -23,6 +23,7 @@ pub mod parameters;
 pub mod parts;
 pub mod payload;
 pub mod payloads;
+mod products;
 pub mod resize;
 pub mod schema;
 pub mod sizes;

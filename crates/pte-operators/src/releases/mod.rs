@@ -44,6 +44,7 @@ macro_rules! value {
     }};
     (conversion, $value:expr) => { value!(@crate::inference::out_type::Conversion, $value) };
     (samples, $value:expr) => { value!(@crate::facts::Samples, $value) };
+    (products, $value:expr) => { Some(value!(@crate::facts::Products, $value)) };
     (gradients, $value:expr) => { value!(@crate::facts::Gradients, $value) };
     (constraints, $value:expr) => { value!(@crate::inference::constraints::Constraint, &$value) };
     (computation, $value:expr) => { Some(value!(@crate::inference::numbers, $value)) };

@@ -72,7 +72,7 @@ pub(super) static ROWS: &[Row] = rows! {
         conversion Floating, samples Numbers;
     "aten::add.out": elementwise::binary, conversion Promotion, constraints [ALPHA], samples Numbers, one_order,
         evaluation arithmetic::sum;
-    "aten::addmm.out": matmul::addmm, samples Numbers, short_name "linear",
+    "aten::addmm.out": matmul::addmm, products Inner(1), samples Numbers, short_name "linear",
         constant_names [("self", "bias"), ("mat2", "weight")];
     "aten::alias_copy.out" "aten::detach_copy.out" "aten::lift_fresh_copy.out": elementwise::contiguous,
         evaluation movement::same, movement copy;
@@ -101,7 +101,7 @@ pub(super) static ROWS: &[Row] = rows! {
         constraints [BITS], samples Integral, one_order, evaluation arithmetic::bits_of_either;
     "aten::bitwise_xor.Scalar_out" "aten::bitwise_xor.Tensor_out": elementwise::binary, conversion Promotion,
         constraints [BITS], samples Integral, one_order, evaluation arithmetic::bits_of_one;
-    "aten::bmm.out": matmul::bmm, constraints [Constraint::rank(0, 3), Constraint::same_size(1, 0, [0, 0]),
+    "aten::bmm.out": matmul::bmm, products Inner(0), constraints [Constraint::rank(0, 3), Constraint::same_size(1, 0, [0, 0]),
         Constraint::same_size(1, 0, [1, 2])], samples Numbers, functions ["batch_matmul"],
         constant_names [("mat2", "weight")];
     "aten::cat.out": join::cat, evaluation indexing::joined,
@@ -118,6 +118,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::convolution.out": convolution::convolution, constraints [Rank { argument: 0, min: 3, max: 4 },
         Int { argument: 8, min: 1, max: i64::MAX }, Channels { argument: 2, weight: 1, transposed: 6, groups: 8 },
         Window { argument: 1 }],
+        products Filter { input: 0, filter: 1, transposed: 6 },
         ignored [7], samples Floating, functions ["conv", "conv1d", "conv2d", "conv3d", "conv_transpose2d"],
         short_name "conv";
     "aten::convolution_backward.out": convolution::convolution_backward,
@@ -178,7 +179,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::isnan.out": elementwise::unary_bool, one_order, evaluation arithmetic::not_a_number;
     "aten::le.Scalar_out" "aten::le.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order,
         evaluation arithmetic::at_most;
-    "aten::linear.out": matmul::linear, samples Floating, functions ["dense", "fully_connected"], target OPTIMIZED;
+    "aten::linear.out": matmul::linear, products Inner(0), samples Floating, functions ["dense", "fully_connected"], target OPTIMIZED;
     "aten::logical_and.out": elementwise::binary_bool, conversion Promotion, one_order, evaluation arithmetic::both;
     "aten::logical_not.out": elementwise::unary_bool, one_order, evaluation arithmetic::negated,
         conversion Promotion;
@@ -208,7 +209,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::mean.dtype_out": reduction::mean_all, conversion Floating, samples Floating;
     "aten::mean.out": reduction::mean, conversion Floating, samples Floating;
     "aten::minimum.out": elementwise::binary, one_order, evaluation arithmetic::smaller, conversion Promotion;
-    "aten::mm.out": matmul::mm, samples Numbers, functions ["matmul"], constant_names [("mat2", "weight")];
+    "aten::mm.out": matmul::mm, products Inner(0), samples Numbers, functions ["matmul"], constant_names [("mat2", "weight")];
     "aten::mul.Scalar_out": elementwise::binary, one_order, evaluation arithmetic::product;
     "aten::mul.out": elementwise::binary, one_order, evaluation arithmetic::product, conversion Promotion,
         functions ["multiply"];
