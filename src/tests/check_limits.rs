@@ -403,7 +403,7 @@ fn executed_instructions_are_limited() {
     let most = (1 << 17) / 4 / 2;
     assert_eq!(iterations_of(most - 10), Vec::<String>::new());
     let above = iterations_of(most + accesses);
-    assert!(above.len() == 1 && above[0].ends_with("executed instructions"), "{above:?}");
+    assert!(above.len() == 2 && above.iter().all(|text| text.ends_with("executed instructions")), "{above:?}");
     let wrong = found(&iterations(1000, 999));
     assert!(wrong.iter().any(|(rule, _)| *rule == O_14), "{wrong:?}");
 }

@@ -191,6 +191,19 @@ const SIZES: &[(&str, RuleId, &str)] = &[
       - {kernel: executorch_prim::ge.Scalar, args: [m, 51, c]}
       - {jump_false: {cond: c, to: top}}",
     ),
+    (
+        "a slice of a dynamic input that is always empty",
+        O_14,
+        "    values:
+      x: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      t: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      o: {tensor: float32, sizes: []}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::slice_copy.Tensor_out, args: [x, 0, 2, 2, 1, t, t]}
+      - {kernel: aten::amax.out, args: [t, [], false, o, o]}",
+    ),
 ];
 
 /// What crashes because of elements or numbers that do not depend on the caller.
@@ -347,6 +360,42 @@ const SAME: &[(&str, RuleId, &str)] = &[
       - {kernel: executorch_prim::sub.Scalar, args: [n, n, n]}
       - {kernel: executorch_prim::mod.Scalar, args: [5, n, r]}",
     ),
+    (
+        "the least integer by -1, whatever the caller passes",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      b: {tensor: int64, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      m: {tensor: int64, sizes: [1], data: [-1]}
+      o: {tensor: int64, sizes: [1]}
+    inputs: [x]
+    outputs: [o]
+    instructions:
+      - {kernel: aten::mul.Scalar_out, args: [x, 0, b, b]}
+      - {kernel: aten::add.Scalar_out, args: [b, -9223372036854775808, 1, i, i]}
+      - {kernel: aten::floor_divide.out, args: [i, m, o, o]}",
+    ),
+    (
+        "two numbers that do not depend on the caller",
+        O_14,
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+      b: {tensor: int64, sizes: [1]}
+      n: {int: 0}
+      m: {int: 0}
+      d: {int: 1}
+      r: {int: 0}
+    inputs: [x]
+    outputs: [r]
+    instructions:
+      - {kernel: aten::mul.Scalar_out, args: [x, 0, b, b]}
+      - {kernel: aten::_local_scalar_dense, args: [b, n]}
+      - {kernel: executorch_prim::sub.Scalar, args: [n, 9223372036854775807, m]}
+      - {kernel: executorch_prim::sub.Scalar, args: [m, 1, m]}
+      - {kernel: executorch_prim::sub.Scalar, args: [n, 1, d]}
+      - {kernel: executorch_prim::floordiv.Scalar, args: [m, d, r]}",
+    ),
 ];
 
 /// Loops that do not end in hours.
@@ -424,6 +473,42 @@ const LOOPS: &[(&str, RuleId, &str)] = &[
       - {kernel: executorch_prim::mul.Scalar, args: [j, 1, j]}
       - {kernel: executorch_prim::ge.Scalar, args: [j, 5, c]}
       - {jump_false: {cond: c, to: top}}",
+    ),
+    (
+        "a loop that is short in the first execution only",
+        X_30,
+        "    values:
+      x: {tensor: float32, sizes: [256, 256], data: {fill: 1}}
+      y: {tensor: float32, sizes: [256, 256]}
+      i: {int: 0}
+      m: {int: 0}
+      c: {bool: false}
+    outputs: [y]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: inner, kernel: aten::mm.out, args: [x, x, y, y]}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1, i]}
+      - {kernel: executorch_prim::ge.Scalar, args: [i, m, c]}
+      - {jump_false: {cond: c, to: inner}}
+      - {move: {from: 1000000000000, to: m}}",
+    ),
+    (
+        "a loop that a size within its bound does not end",
+        X_10,
+        "    values:
+      z: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      x: {tensor: float32, sizes: [256, 256], data: {fill: 1}}
+      y: {tensor: float32, sizes: [256, 256]}
+      n: {int: 0}
+      i: {int: 0}
+      c: {bool: false}
+    inputs: [z]
+    outputs: [y]
+    instructions:
+      - {label: inner, kernel: aten::mm.out, args: [x, x, y, y]}
+      - {kernel: aten::sym_size.int, args: [z, 0, n]}
+      - {kernel: executorch_prim::ge.Scalar, args: [n, 5, c]}
+      - {jump_false: {cond: c, to: inner}}",
     ),
 ];
 
@@ -540,6 +625,76 @@ const HARMLESS: &[(&str, &str)] = &[
       - {kernel: executorch_prim::ge.Scalar, args: [i, 3, c]}
       - {jump_false: {cond: c, to: top}}
       - {jump_false: {cond: m, to: top}}",
+    ),
+    (
+        "indices up to a size of the caller",
+        "    values:
+      x: {tensor: int64, sizes: [1, 16], dynamism: dynamic_bound}
+      w: {tensor: float32, sizes: [100, 8], data: {fill: 1}}
+      pw: {tensor: float32, sizes: [16, 8], data: {fill: 1}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::sym_size.int, args: [x, 1], out: n}
+      - {kernel: aten::embedding.out, args: [w, x], out: e}
+      - {kernel: aten::arange.start_out, args: [0, n], out: r}
+      - {kernel: aten::embedding.out, args: [pw, r], out: p}
+      - {kernel: aten::add.out, args: [e, p], out: y}",
+    ),
+    (
+        "a position in a ring",
+        "    values:
+      s: {int: 0}
+      r: {int: 0}
+    outputs: [r]
+    instructions:
+      - {kernel: executorch_prim::mod.Scalar, args: [s, 64, r]}
+      - {kernel: executorch_prim::add.Scalar, args: [s, 1, s]}",
+    ),
+    (
+        "a difference of two inputs",
+        "    values:
+      start: {tensor: int64, sizes: [1]}
+      end: {tensor: int64, sizes: [1]}
+      len: {tensor: int64, sizes: [1]}
+      i: {tensor: int64, sizes: [1]}
+      w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}}
+      sc: {tensor: float32, sizes: [4], data: {fill: 1}}
+      e: {tensor: float32, sizes: [1, 8]}
+    inputs: [start, end]
+    outputs: [e]
+    instructions:
+      - {kernel: aten::sub.out, args: [end, start, 1, len, len]}
+      - {kernel: aten::sub.Scalar_out, args: [len, 1, 1, i, i]}
+      - {kernel: quantized_decomposed::embedding_byte.out, args: [w, sc, null, 0, 255, i, e, e]}",
+    ),
+    (
+        "a difference of elements of two inputs",
+        "    values:
+      ids: {tensor: int64, sizes: [1, 16]}
+      pd: {tensor: int64, sizes: [1, 16]}
+      k: {tensor: float32, sizes: [64, 8], data: {fill: 1}}
+    inputs: [ids, pd]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::sub.out, args: [ids, pd], out: d}
+      - {kernel: aten::sub.Scalar_out, args: [d, 1, 1], out: idx}
+      - {kernel: aten::embedding.out, args: [k, idx], out: y}",
+    ),
+    (
+        "distances between 1,024 positions of the caller",
+        "    values:
+      pos: {tensor: int64, sizes: [1024]}
+      w: {tensor: float32, sizes: [33, 4], data: {fill: 1}}
+    inputs: [pos]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::view_copy.out, args: [pos, [1024, 1]], out: a}
+      - {kernel: aten::view_copy.out, args: [pos, [1, 1024]], out: b}
+      - {kernel: aten::sub.out, args: [a, b], out: rel}
+      - {kernel: aten::clamp.out, args: [rel, -16, 16], out: cl}
+      - {kernel: aten::add.Scalar_out, args: [cl, 16], out: idx}
+      - {kernel: aten::embedding.out, args: [w, idx], out: y}",
     ),
 ];
 

@@ -30,7 +30,7 @@ const MAX_RESULT: usize = 16 << 20;
 pub const SAMPLES: u8 = 5;
 
 /// Largest content of a sample, in bytes.
-const MAX_SAMPLE: u64 = 1 << 16;
+const MAX_SAMPLE: u64 = 1 << 18;
 
 /// Something that a value may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -274,7 +274,7 @@ impl Contents {
 
     /// Reads an evaluated content as elements of a type; a repeated element once. The pattern that is repeated may be
     /// that of another type.
-    fn bytes(&self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<Vec<u8>> {
+    pub fn bytes(&self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<Vec<u8>> {
         let blob = self.get(method, content).ok()?;
         let BlobSource::Repeat(pattern) = blob.source() else { return method.read(&blob) };
         let size = usize::try_from(scalar_type.info()?.size).ok()?;
@@ -299,6 +299,8 @@ impl Contents {
         match self.nodes[content as usize] {
             Node::Constant(data) => Ok(method.program.blob(data).clone()),
             Node::Sample { value, sample } => {
+                // Other inputs have other contents at the same time.
+                let sample = (value + usize::from(sample)) % usize::from(SAMPLES);
                 let content = method.values()[value].as_tensor().and_then(|tensor| sampled(tensor, sample));
                 content.ok_or_else(|| "the caller passes it".to_owned())
             }
@@ -395,7 +397,7 @@ impl Contents {
 }
 
 /// Returns a content that the caller may pass: zeros, ones, small numbers, and large ones of both signs.
-fn sampled(tensor: &Tensor, sample: u8) -> Option<Blob> {
+fn sampled(tensor: &Tensor, sample: usize) -> Option<Blob> {
     let bytes = tensor.nbytes().filter(|bytes| *bytes <= MAX_SAMPLE)?;
     let size = tensor.scalar_type.info()?.size;
     let mut content = Vec::with_capacity(bytes as usize);
@@ -404,7 +406,7 @@ fn sampled(tensor: &Tensor, sample: u8) -> Option<Blob> {
             0 => 0,
             1 => 1,
             2 => (index * 5 + 2) % 7,
-            3 => 1_000_003 + index * 7919,
+            3 => (1 << 40) + index * 7919,
             _ => 4099 + index * 13,
         } as i64;
         let number = if sample == 4 { -number } else { number };
@@ -413,7 +415,7 @@ fn sampled(tensor: &Tensor, sample: u8) -> Option<Blob> {
             continue;
         }
         let number = match tensor.scalar_type {
-            ScalarType::BOOL => NumericValue::Bool((u64::from(sample) + index) % 2 == 1),
+            ScalarType::BOOL => NumericValue::Bool((sample as u64 + index) % 2 == 1),
             _ => NumericValue::Float(number as f64),
         };
         number::encode(tensor.scalar_type, number, &mut content).ok()?;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::contents::{Assumption, ConstantInts, Item, Node};
 use super::finding::{Findings, Locator};
 use super::semantics::method::MethodAnalysis;
-use super::semantics::values::Values;
+use super::semantics::values::{SameInts, Values};
 use crate::RuleId::*;
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::diagnostics::counted;
@@ -103,7 +103,7 @@ fn check_indices(
     let (Some(sizes), Some((value, list))) = (call.tensor(table).map(sizes), call.argument(indices)) else { return };
     let mut check = |value: usize, range: Range<i128>, selected: &dyn Fn() -> String| {
         let mut constants = call.ints(value, findings, locate);
-        constants.extend(call.values.common.get(&(call.step, value)).cloned());
+        constants.extend(call.same(value).map(|same| same.iter().flatten().copied().collect()));
         let is_outside = |index: &i64| !range.contains(&i128::from(*index));
         if let Some(wrong) = constants.iter().flat_map(|items| items.iter()).copied().find(is_outside) {
             findings.add(O_14, || {
@@ -149,7 +149,8 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
     }
     let contents = call.contents(value, findings, locate);
     let mut all = call.values.contents.borrow_mut();
-    if contents.into_iter().any(|content| all.has_nan(call.method, content)) {
+    let is_always = call.values.always_nan.contains(&(call.step, value));
+    if is_always || contents.into_iter().any(|content| all.has_nan(call.method, content)) {
         findings.add(O_14, || {
             let name = &call.known.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
@@ -214,28 +215,29 @@ fn check_quotient(
     let Some(least) = least(tensor.scalar_type) else { return };
     // Without a rounding mode, it divides floating point numbers.
     let has_mode = call.known.signature.args.get(2).is_some_and(|arg| arg.kind.base == Base::Str);
-    if has_mode && matches!(call.argument(2), Some((_, EValue::Null))) || call.is_only_callers(value) {
+    if has_mode && matches!(call.argument(2), Some((_, EValue::Null)))
+        || call.is_only_callers(value) && call.same(value).is_none()
+    {
         return;
     }
-    let divisors: Vec<ConstantInts> = match other {
+    let divisors: Vec<SameInts> = match other {
         EValue::Tensor(other) if tensor.scalar_type == ScalarType::INT && other.scalar_type == ScalarType::LONG => {
             return;
         }
-        EValue::Tensor(_) => call.ints(by, findings, locate),
-        _ if call.int(divisor) == Some(-1) => vec![[-1].into_iter().collect()],
+        EValue::Tensor(_) => call.elements(by, findings, locate),
+        _ if call.int(divisor) == Some(-1) => vec![[Some(-1)].into()],
         _ => return,
     };
-    if !divisors.iter().any(|divisors| divisors.contains(&-1)) {
+    if !divisors.iter().any(|divisors| divisors.contains(&Some(-1))) {
         return;
     }
     // Tensors of equal sizes are divided element by element; of others, any element may be divided by any.
     let is_alike = other.as_tensor().is_some_and(|other| sizes(other) == sizes(tensor));
-    let overflows =
-        |dividends: &ConstantInts, divisors: &ConstantInts| match is_alike && dividends.len() == divisors.len() {
-            true => dividends.iter().zip(divisors.iter()).any(|pair| pair == (&least, &-1)),
-            false => dividends.contains(&least) && divisors.contains(&-1),
-        };
-    let dividends = call.ints(value, findings, locate);
+    let overflows = |dividends: &SameInts, divisors: &SameInts| match is_alike && dividends.len() == divisors.len() {
+        true => dividends.iter().zip(divisors.iter()).any(|pair| pair == (&Some(least), &Some(-1))),
+        false => dividends.contains(&Some(least)) && divisors.contains(&Some(-1)),
+    };
+    let dividends = call.elements(value, findings, locate);
     if dividends.iter().any(|dividends| divisors.iter().any(|divisors| overflows(dividends, divisors))) {
         findings.add(O_14, || {
             let names = [dividend, divisor].map(|at| &call.known.signature.args[at].name);
@@ -356,6 +358,19 @@ impl<'m, 'p: 'm> KernelCall<'m, 'p> {
             self.report_open(value, &open.reason(self.method), findings, locate);
         }
         contents
+    }
+
+    /// Returns the Ints that a tensor may have, in the order of its memory, also with those that are the same whatever
+    /// the caller passes.
+    fn elements(&self, value: usize, findings: &mut Findings, locate: &Locator<'_>) -> Vec<SameInts> {
+        let known = self.ints(value, findings, locate).into_iter();
+        let known = known.map(|ints| ints.iter().copied().map(Some).collect::<SameInts>());
+        known.chain(self.same(value).cloned()).collect()
+    }
+
+    /// Returns the elements of a tensor that are the same whatever the caller passes.
+    fn same(&self, value: usize) -> Option<&'m SameInts> {
+        self.values.same.get(&(self.step, value))
     }
 
     /// Returns `true` for a tensor whose content only the caller decides.
@@ -549,7 +564,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
             _ if self.has_no_zero_points() => vec![ConstantInts::from([0])],
             Some((value, EValue::Tensor(_))) => {
                 let mut ints = self.call.ints(value, findings, locate);
-                ints.extend(self.call.values.common.get(&(self.call.step, value)).cloned());
+                ints.extend(self.call.same(value).map(|same| same.iter().flatten().copied().collect()));
                 ints
             }
             Some(_) | None => Vec::new(),

@@ -162,6 +162,11 @@ impl Drop for Budget {
 }
 
 impl Budget {
+    /// Creates a budget of its own.
+    pub fn of(units: usize) -> Budget {
+        Budget { left: Some(units), common: units, shared: None }
+    }
+
     /// Takes a number of units; `None` if the limit is exceeded, now or earlier.
     pub fn spend(&mut self, units: usize) -> Option<()> {
         self.left = self.left?.checked_sub(units);

@@ -19,7 +19,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use super::super::contents::{Assumption, ConstantInts, Contents, Item, Node};
+use super::super::contents::{Assumption, Contents, Item, Node};
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
@@ -42,6 +42,7 @@ use pte_operators::facts::{Facts, LoopPart};
 use pte_operators::inference::numbers::Number;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::{Kinds, ResultKinds};
+pub use samples::SameInts;
 use sizes::Resized;
 
 /// Maximum number of combinations of operands with which a call is checked.
@@ -50,14 +51,25 @@ const MAX_COMBINATIONS: usize = 256;
 /// Maximum number of values that have the memory of each other because of moves.
 const MAX_PARTNERS: usize = 64;
 
+/// Operators that compare the order of two numbers.
+const ORDERS: [&str; 4] = [
+    "executorch_prim::ge.Scalar",
+    "executorch_prim::gt.Scalar",
+    "executorch_prim::le.Scalar",
+    "executorch_prim::lt.Scalar",
+];
+
 /// Number of executions after which the content of state is not evaluated any more.
 const MAX_EXECUTIONS: usize = 16;
 
-/// Number of executions after which numbers of state are not followed any more, as positions in a ring.
+/// Number of executions after which numbers of state are the caller's, who decides how many executions there are.
 const MAX_EXECUTIONS_OF_NUMBERS: usize = 1 << 12;
 
 /// Maximum number of contents that a call reads, one after the other.
 const MAX_READ: usize = 256;
+
+/// Number of analyses of a method, each with the sizes that follow from the numbers of the one before.
+const MAX_ANALYSES: usize = 4;
 
 /// Number of rounds in a row after which a value that is new in each of them is a counter.
 const MAX_ROUNDS: u8 = 3;
@@ -73,8 +85,10 @@ pub struct Values {
     pub open: BTreeMap<(u32, usize), Open>,
     /// By step and value: contents of tensors that kernels trust.
     pub trusted: BTreeMap<(u32, usize), Possible>,
-    /// By step and value: elements of a content of the caller that are the same whatever the caller passes.
-    pub common: BTreeMap<(u32, usize), ConstantInts>,
+    /// By step and value: the elements of a content that are the same whatever the caller passes.
+    pub same: BTreeMap<(u32, usize), SameInts>,
+    /// Steps and values: contents with an element that is NaN whatever the caller passes.
+    pub always_nan: BTreeSet<(u32, usize)>,
     /// Contents by their indices.
     pub contents: RefCell<Contents>,
     seen: HashSet<(u32, Assumption)>,
@@ -136,8 +150,8 @@ struct Machine<'m, 'p> {
     by_numbers: BTreeSet<u32>,
     /// Tensors that they resize.
     resized: BTreeSet<usize>,
-    /// The execution ended at [`limits::STEPS`].
-    is_exceeded: bool,
+    /// The step at which the execution ended because of [`limits::STEPS`].
+    exceeded: Option<u32>,
     /// Steps of jumps with a known condition, each with the step after it.
     taken: BTreeSet<(u32, u32)>,
     /// The last call does not return.
@@ -154,22 +168,28 @@ pub fn values(
 ) -> Values {
     let edges = flow.edges();
     let mut resized = Resized::new(method);
-    loop {
+    for analysis in 1.. {
+        // The sizes that all numbers determine are followed at last.
+        if analysis == MAX_ANALYSES {
+            resized.add_all(method);
+        }
         let mut found = findings.empty();
         let Some(mut machine) = analysed(method, &edges, &resized, &mut found, locate) else {
             return Values::default();
         };
         // Sizes that numbers determine are known after the numbers, and other numbers after these.
         let count = resized.tensors.len();
-        resized.tensors.extend(machine.resized);
+        resized.tensors.extend(std::mem::take(&mut machine.resized));
         if resized.tensors.len() == count {
             findings.append(found);
             if edges.is_empty() {
-                samples::find(method, &mut machine.found);
+                let shared = machine.shared();
+                samples::find(method, &mut machine.found, &shared);
             }
             return machine.found;
         }
     }
+    Values::default()
 }
 
 /// Analyses what instructions read, with the sizes of some tensors; `None` if there is nothing to follow.
@@ -189,7 +209,7 @@ fn analysed<'m, 'p>(
     let mut work = method.budget(&limits::INTS);
     let mut is_exceeded = false;
     let caller_loops = std::mem::take(&mut machine.caller_loops);
-    let why = if machine.is_exceeded { Why::Steps } else { Why::Several };
+    let why = if machine.exceeded.is_some() { Why::Steps } else { Why::Several };
     let run = |block: &Block, state: &mut [Possible]| {
         let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
         let known: usize = state.iter().map(|possible| possible.known.len()).sum();
@@ -208,7 +228,7 @@ fn analysed<'m, 'p>(
             machine.run(step, &mut state);
         }
     }
-    if machine.is_exceeded {
+    if machine.exceeded.is_some() {
         machine.report_loops(&caller_loops, findings, locate);
     }
     if entries.is_none() || is_exceeded {
@@ -252,7 +272,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             from_caller: Vec::new(),
             by_numbers: resized.by_numbers.clone(),
             resized: BTreeSet::new(),
-            is_exceeded: false,
+            exceeded: None,
             taken: BTreeSet::new(),
             has_failed: false,
             found: Values::default(),
@@ -521,10 +541,10 @@ impl<'m, 'p> Machine<'m, 'p> {
                     Some(false) => continue,
                     None => return false,
                 }
-                let Some(complete) = self.path(path, &mut paths, &mut found, locate) else {
-                    self.is_exceeded = true;
-                    return false;
-                };
+                self.exceeded = Some(path.step);
+                let complete = self.path(path, &mut paths, &mut found, locate);
+                let Some(complete) = complete else { return false };
+                self.exceeded = None;
                 is_complete &= complete;
             }
             Paths { left, counters, .. } = paths;
@@ -563,7 +583,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 {
                     let most = if possible.is_content() { MAX_EXECUTIONS } else { MAX_EXECUTIONS_OF_NUMBERS };
                     if path.execution > most {
-                        let is_callers = possible.is_caller();
+                        let is_callers = possible.is_caller() || !possible.is_content();
                         *possible = if is_callers { Possible::caller() } else { Possible::open(0, Why::Executions) };
                     }
                     last.clone_from(possible);
@@ -571,6 +591,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 paths.open.push(Path { step: 0, state, ..path });
                 return Some(is_complete);
             }
+            self.exceeded = Some(step);
             paths.left.spend(1)?;
             if step != first && paths.has_forks && paths.targets.contains(&step) && !paths.is_new(step, &state)? {
                 return Some(is_complete);
@@ -644,7 +665,10 @@ impl<'m, 'p> Machine<'m, 'p> {
             let by_caller = |(jump, _): &Edge| {
                 caller_loops.contains(&jump.step) && (leaves(jump.step, jump.to) || leaves(jump.step, jump.step + 1))
             };
-            let ends = self.taken.iter().any(|(from, to)| leaves(*from, *to)) || self.edges.iter().any(by_caller);
+            // A loop may end in one execution, and not in the next one.
+            let has_ended = self.exceeded.is_none_or(|step| !body.contains(&step))
+                && self.taken.iter().any(|(from, to)| leaves(*from, *to));
+            let ends = has_ended || self.edges.iter().any(by_caller);
             if !ends && body.clone().any(is_work) {
                 findings.add(X_30, || {
                     let most = method.limit(&limits::STEPS);
@@ -704,11 +728,12 @@ impl<'m, 'p> Machine<'m, 'p> {
             if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
                 continue;
             }
-            let is_trusted = |(value, _): &(usize, Open)| match *value < method.values().len() {
-                true => is_kernel(known) || !known.constraints.is_empty(),
+            let is_trusted = open.is_some_and(|(value, _)| match value < method.values().len() {
+                true if is_kernel(known) => true,
+                true => !known.constraints.is_empty() && self.rejects_some(known, args, value, &assumption),
                 false => known.trusts_sizes(),
-            };
-            if let Some((value, open)) = open.filter(is_trusted) {
+            });
+            if let Some((value, open)) = open.filter(|_| is_trusted) {
                 self.found.open.insert((step, value), open);
             }
             if assumption.iter().any(|(value, item)| *value >= method.values().len() && *item == Item::Unknown) {
@@ -852,8 +877,10 @@ impl<'m, 'p> Machine<'m, 'p> {
             return Possible::open(step, Why::Several);
         };
         let mut found = Possible::none();
-        for Combination { assumption, caller, open } in combinations {
-            let possible = undecided(caller, open).unwrap_or_else(|| {
+        for combination in combinations {
+            let is_callers = self.is_sized_by_caller(step, &combination);
+            let Combination { assumption, open, .. } = combination;
+            let possible = undecided(is_callers, open).unwrap_or_else(|| {
                 let mut contents = self.found.contents.borrow_mut();
                 let call = contents.add_call(step, assumption);
                 Possible::of(Item::Content(contents.add(Node::Result { call, value })))
@@ -905,6 +932,9 @@ impl<'m, 'p> Machine<'m, 'p> {
                 return Some(Possible::of(Item::of_number(result)));
             }
         }
+        if let Some(result) = self.compared(known, args, assumption) {
+            return Some(Possible::of(Item::Bool(result)));
+        }
         let values = self.method.values();
         let assumed: Vec<_> = self.found.contents.borrow().knowledge(self.method, assumption).collect();
         let mut is_caller = *caller || assumption.iter().any(|(_, item)| matches!(item, Item::AtMost(_)));
@@ -919,6 +949,57 @@ impl<'m, 'p> Machine<'m, 'p> {
             Ok(_) | Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
         }
         Some(undecided(is_caller, *open).unwrap_or_else(|| Possible::open(step, Why::Operator)))
+    }
+
+    /// Returns the result of a comparison of a number that is at most some other one; `None` if it depends on it.
+    fn compared(&self, known: &ResolvedOperator, args: &[ValueId], assumption: &Assumption) -> Option<bool> {
+        if !ORDERS.contains(&&*known.name) {
+            return None;
+        }
+        let of_least = |is_least: bool| {
+            let number = |arg: &ValueId| {
+                let value = self.method.value(*arg)?;
+                let assumed = assumption.iter().find(|(other, _)| *other == value).map(|(_, item)| *item);
+                match assumed.or_else(|| Item::of(&self.method.values()[value]))? {
+                    Item::AtMost(most) => Some(Number::Int(if is_least { i64::MIN } else { most })),
+                    item => item.number(),
+                }
+            };
+            let numbers: Option<SmallVec<[Number; 3]>> = args.get(..2)?.iter().map(number).collect();
+            match known.facts.computation?(&numbers?)? {
+                Number::Bool(result) => Some(result),
+                Number::Int(_) | Number::Double(_) => None,
+            }
+        };
+        of_least(true).filter(|result| of_least(false) == Some(*result))
+    }
+
+    /// Returns `true` if a call that computes a number fails, or crashes, for some Int in place of a value.
+    fn rejects_some(
+        &mut self,
+        known: &ResolvedOperator,
+        args: &[ValueId],
+        value: usize,
+        assumption: &Assumption,
+    ) -> bool {
+        let values = self.method.values();
+        [i64::MIN, -1, 0, 1, i64::MAX].into_iter().any(|int| {
+            let mut assumption = assumption.clone();
+            assumption.retain(|(other, _)| *other != value);
+            assumption.push((value, Item::Int(int)));
+            let assumed: Vec<_> = self.found.contents.borrow().knowledge(self.method, &assumption).collect();
+            let result = self.inference.assuming(assumed, |inference| inference.call(values, known, args));
+            matches!(result, Err(InferenceError::Unsupported(_) | InferenceError::Invalid(_)))
+        })
+    }
+
+    /// Returns the tensors whose content other tensors may change: those of the same memory.
+    fn shared(&self) -> BTreeSet<usize> {
+        let slots = self.overlaps.values().flatten().map(|(slot, _)| slot).chain(self.partners.values().flatten());
+        let slots: BTreeSet<u32> = slots.copied().collect();
+        (0..self.method.values().len())
+            .filter(|value| self.slots[*value].is_some_and(|slot| slots.contains(&slot)))
+            .collect()
     }
 
     /// Returns the first element of a tensor.

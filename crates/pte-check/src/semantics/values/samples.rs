@@ -5,18 +5,42 @@
 //! samples, is the caller's.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use super::super::super::contents::{Assumption, ConstantInts, Item, Node, SAMPLES};
+use super::super::super::contents::{Assumption, Contents, Item, Node, SAMPLES};
+use super::super::limits::Budget;
 use super::super::method::MethodAnalysis;
 use super::{Values, first_element, is_kernel};
 use pte_analysis::inference::{literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
+use pte_model::data::workers;
 use pte_model::format::ScalarType;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, TensorData, ValueId};
 use pte_operators::inference::{Argument, Call, IntMeta, ResultMeta};
 use pte_operators::kinds::ResultKinds;
+
+/// Bytes of contents that all samples of a method take together.
+const BYTES: usize = 8 << 20;
+
+/// Stands for an element that is not a number.
+const NAN: i64 = i64::MIN;
+
+/// Operators that are true for one number of many.
+const EQUALITIES: [&str; 10] = [
+    "aten::eq.Tensor_out",
+    "aten::eq.Scalar_out",
+    "aten::ne.Tensor_out",
+    "aten::ne.Scalar_out",
+    "aten::isnan.out",
+    "aten::isinf.out",
+    "aten::logical_not.out",
+    "aten::logical_and.out",
+    "executorch_prim::eq.Scalar",
+    "executorch_prim::ne.Scalar",
+];
 
 /// Maximum number of calls from which an element or a number is computed.
 const MAX_CALLS: usize = 256;
@@ -25,46 +49,69 @@ const MAX_CALLS: usize = 256;
 const SIZES: [fn(i64) -> i64; SAMPLES as usize] =
     [|bound| bound, |_| 1, |bound| bound / 2, |bound| bound - 1, |bound| bound / 3 + 1];
 
+/// Elements of a content in the order of memory: those that are the same for all samples.
+pub type SameInts = Arc<[Option<i64>]>;
+
 /// Evaluation of the operands of a method with one sample.
 struct Samples<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
-    values: &'m Values,
+    contents: RefCell<Contents>,
     sample: u8,
+    /// Tensors whose content others change.
+    shared: &'m BTreeSet<usize>,
     /// By value and the step that writes it: what was found.
     known: HashMap<(usize, Option<u32>), Option<Item>>,
 }
 
-/// Finds the Ints of contents, and the numbers, that are the same for all samples. By step and value.
-pub fn find(method: &MethodAnalysis<'_>, values: &mut Values) {
-    let mut common: BTreeMap<(u32, usize), ConstantInts> = BTreeMap::new();
-    let mut numbers: Vec<(u32, Assumption)> = Vec::new();
-    let is_int = |value: usize| matches!(method.facts[value].scalar_type, ScalarType::INT | ScalarType::LONG);
-    let trusted = values.trusted.iter().filter(|((_, value), possible)| possible.caller && is_int(*value));
+/// Finds the elements of contents, and the numbers, that are the same for all samples. `shared` are tensors whose content
+/// other tensors change: they are not evaluated.
+pub fn find(method: &MethodAnalysis<'_>, values: &mut Values, shared: &BTreeSet<usize>) {
+    let trusted = values.trusted.iter().filter(|(_, possible)| possible.caller);
     let contents: Vec<(u32, usize)> = trusted.map(|(read, _)| *read).collect();
     let reads: Vec<(u32, usize)> = (0..method.end()).flat_map(|step| number_reads(method, values, step)).collect();
     if contents.is_empty() && reads.is_empty() {
         return;
     }
-    let mut samples: Vec<Samples<'_, '_>> = Vec::new();
-    samples.extend((0..SAMPLES).map(|sample| Samples { method, values, sample, known: HashMap::new() }));
+    // What the samples take is not missing elsewhere.
+    let own = std::mem::replace(&mut *workers::lock(&method.constant_bytes), Budget::of(BYTES));
+    let sample = |sample| {
+        let contents = RefCell::new(Contents::default());
+        Samples { method, contents, sample, shared, known: HashMap::new() }
+    };
+    let mut samples: Vec<Samples<'_, '_>> = (0..SAMPLES).map(sample).collect();
+    let mut known: HashMap<(usize, Option<u32>), (Option<SameInts>, bool)> = HashMap::new();
     for (step, value) in contents {
-        if let Some(ints) = same_ints(&mut samples, step, value) {
-            common.insert((step, value), ints);
+        let write = samples[0].last_write(value, step);
+        let (ints, is_nan) = known.entry((value, write)).or_insert_with(|| same(&mut samples, step, value)).clone();
+        if let Some(ints) = ints {
+            values.same.insert((step, value), ints);
+        }
+        if is_nan {
+            values.always_nan.insert((step, value));
         }
     }
-    for (step, value) in reads {
-        let mut found = samples.iter_mut().map(|sample| sample.operand(value, step, &mut 0));
-        if let Some(Some(first)) = found.next()
-            && found.all(|other| other == Some(first))
-        {
-            numbers.push((step, Assumption::from_slice(&[(value, first)])));
+    for reads in reads.chunk_by(|one, other| one.0 == other.0) {
+        let mut assumption = Assumption::new();
+        for (step, value) in reads {
+            let mut found = samples.iter_mut().map(|sample| sample.operand(*value, *step, &mut 0));
+            if let Some(Some(first)) = found.next()
+                && found.all(|other| other == Some(first))
+            {
+                assumption.push((*value, first));
+            }
         }
+        let (Some((step, _)), false) = (reads.first(), assumption.is_empty()) else { continue };
+        let all = values.assumptions.entry(*step).or_default();
+        let others = all
+            .first()
+            .into_iter()
+            .flatten()
+            .filter(|(value, item)| *item != Item::Unknown && assumption.iter().all(|(other, _)| other != value));
+        let others: Vec<(usize, Item)> = others.copied().collect();
+        assumption.extend(others);
+        all.push(assumption);
     }
-    drop(samples);
-    values.common = common;
-    for (step, assumption) in numbers {
-        values.assumptions.entry(step).or_default().push(assumption);
-    }
+    *workers::lock(&method.constant_bytes) = own;
 }
 
 /// Returns the numbers of the caller that a call trusts, and that other calls compute.
@@ -86,37 +133,64 @@ fn number_reads(method: &MethodAnalysis<'_>, values: &Values, step: u32) -> Vec<
     numbers.map(|value| (step, value)).collect()
 }
 
-/// Returns the elements that are the same for all samples; `None` if there are none.
-fn same_ints(samples: &mut [Samples<'_, '_>], step: u32, value: usize) -> Option<ConstantInts> {
-    let mut same: Option<Vec<Option<i64>>> = None;
-    for sample in samples {
-        let method = sample.method;
-        method.first_write(value)?;
-        let Item::Content(content) = sample.operand(value, step, &mut 0)? else { return None };
-        let mut contents = sample.values.contents.borrow_mut();
-        contents.evaluate(method, content).ok()?;
-        let ints = contents.ints(method, content, method.facts[value].scalar_type)?;
-        match &mut same {
-            None => same = Some(ints.iter().copied().map(Some).collect()),
-            // The elements of a repeated number are there once.
-            Some(same) if same.len() != ints.len() => return None,
-            Some(same) => {
-                let others = same.iter_mut().zip(ints.iter()).filter(|(one, other)| **one != Some(**other));
-                others.for_each(|(one, _)| *one = None);
-            }
+/// Returns the elements of a tensor that are the same for all samples, if it has Ints and there are any; and `true` if
+/// it is of float32 and an element is always NaN.
+fn same(samples: &mut [Samples<'_, '_>], step: u32, value: usize) -> (Option<SameInts>, bool) {
+    let mut same: Vec<Option<i64>> = Vec::new();
+    for (number, sample) in samples.iter_mut().enumerate() {
+        let Some(elements) = sample.elements(value, step) else { return (None, false) };
+        if number == 0 {
+            same = elements.iter().copied().map(Some).collect();
         }
-        if same.iter().flatten().all(Option::is_none) {
-            return None;
+        // The elements of a repeated number are there once.
+        if same.len() != elements.len() {
+            return (None, false);
+        }
+        for (one, _) in same.iter_mut().zip(&elements).filter(|(one, other)| **one != Some(**other)) {
+            *one = None;
+        }
+        if same.iter().all(Option::is_none) {
+            return (None, false);
         }
     }
-    Some(same?.into_iter().flatten().collect())
+    match samples.first().map(|sample| sample.method.facts[value].scalar_type) {
+        Some(ScalarType::FLOAT) => (None, same.contains(&Some(NAN))),
+        Some(_) => (Some(same.into()), false),
+        None => (None, false),
+    }
 }
 
 impl Samples<'_, '_> {
+    /// Returns the elements of a tensor of Ints, or of one of float32: [`NAN`] for those that are NaN, and 0 for others.
+    fn elements(&mut self, value: usize, step: u32) -> Option<Vec<i64>> {
+        self.last_write(value, step)?;
+        let Item::Content(content) = self.operand(value, step, &mut 0)? else { return None };
+        let (method, scalar_type) = (self.method, self.method.facts[value].scalar_type);
+        let mut contents = self.contents.borrow_mut();
+        contents.evaluate(method, content).ok()?;
+        match scalar_type {
+            ScalarType::INT | ScalarType::LONG => Some(contents.ints(method, content, scalar_type)?.to_vec()),
+            ScalarType::FLOAT => {
+                let bytes = contents.bytes(method, content, scalar_type)?;
+                let nan = |element: &[u8; 4]| if f32::from_le_bytes(*element).is_nan() { NAN } else { 0 };
+                Some(bytes.as_chunks().0.iter().map(nan).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the last step before another one that may write a value.
+    fn last_write(&self, value: usize, step: u32) -> Option<u32> {
+        let accesses = self.method.value_accesses(value).take_while(|access| access.step < step);
+        { accesses }.filter(|access| access.kind.may_write()).map(|access| access.step).last()
+    }
+
     /// Returns what a value is before a step; `None` if it is not evaluated.
     fn operand(&mut self, value: usize, step: u32, calls: &mut usize) -> Option<Item> {
-        let accesses = self.method.value_accesses(value).take_while(|access| access.step < step);
-        let write = { accesses }.filter(|access| access.kind.may_write()).map(|access| access.step).last();
+        if self.shared.contains(&value) {
+            return None;
+        }
+        let write = self.last_write(value, step);
         if let Some(known) = self.known.get(&(value, write)) {
             return *known;
         }
@@ -134,7 +208,7 @@ impl Samples<'_, '_> {
     /// Returns what a value is before the method; `None` for state.
     fn initial(&self, value: usize) -> Option<Item> {
         let method = self.method;
-        let mut contents = self.values.contents.borrow_mut();
+        let mut contents = self.contents.borrow_mut();
         let EValue::Tensor(tensor) = &method.values()[value] else {
             return Item::of(&method.values()[value]).filter(|_| method.first_write(value).is_none());
         };
@@ -160,11 +234,15 @@ impl Samples<'_, '_> {
         if known.facts.result_kinds == Some(ResultKinds::Element) {
             let tensor = method.value(*args.first()?)?;
             let Item::Content(content) = self.operand(tensor, step, calls)? else { return None };
-            let blob = self.values.contents.borrow_mut().evaluate(method, content).ok()?;
+            let blob = self.contents.borrow_mut().evaluate(method, content).ok()?;
             let scalar_type = method.facts[tensor].scalar_type;
             return Item::of_element(scalar_type, first_element(scalar_type, &blob)?);
         }
         if let Some(compute) = known.facts.computation {
+            let is_of_itself = matches!(args, [one, other, ..] if one == other);
+            if EQUALITIES.contains(&&*known.name) && !is_of_itself {
+                return None;
+            }
             let mut numbers = Vec::new();
             for arg in args.iter().take(known.signature.args.len()) {
                 numbers.push(self.operand(method.value(*arg)?, step, calls)?.number()?);
@@ -173,6 +251,11 @@ impl Samples<'_, '_> {
         }
         if known.facts.reads_sizes {
             return self.size(known, args);
+        }
+        // No sample may have the number that makes it true.
+        let is_of_itself = matches!(args, [one, other, ..] if one == other);
+        if EQUALITIES.contains(&&*known.name) && !is_of_itself {
+            return None;
         }
         let mut operands = Assumption::new();
         for access in method.step_accesses(step).iter().filter(|access| access.kind.keeps()) {
@@ -186,7 +269,7 @@ impl Samples<'_, '_> {
                 operands.push((operand, self.operand(operand, step, calls)?));
             }
         }
-        let mut contents = self.values.contents.borrow_mut();
+        let mut contents = self.contents.borrow_mut();
         let call = contents.add_call(step, operands);
         Some(Item::Content(contents.add(Node::Result { call, value })))
     }
@@ -198,8 +281,10 @@ impl Samples<'_, '_> {
         let value =
             method.value(*tensor).filter(|value| method.is_input[*value] && method.first_write(*value).is_none())?;
         let mut meta = stated_of_constant(method.values()[value].as_tensor()?)?;
-        for dim in &mut meta.sizes {
-            dim.size = SIZES[usize::from(self.sample)](dim.size).clamp(dim.size.min(1), dim.size);
+        // Other dimensions and inputs have other sizes at the same time.
+        for (number, dim) in meta.sizes.iter_mut().enumerate() {
+            let sample = (usize::from(self.sample) + value + number) % SIZES.len();
+            dim.size = SIZES[sample](dim.size).clamp(dim.size.min(1), dim.size);
         }
         let mut arguments = vec![Argument::Tensor(Cow::Owned(meta))];
         for other in others {

@@ -72,6 +72,13 @@ impl Resized {
         }
         resized
     }
+
+    /// Adds all tensors of the calls that read numbers.
+    pub fn add_all(&mut self, method: &MethodAnalysis<'_>) {
+        let accesses = self.by_numbers.iter().flat_map(|step| method.step_accesses(*step));
+        let written = accesses.filter(|access| access.kind.may_write()).map(|access| access.value as usize);
+        self.tensors.extend(written.filter(|value| method.values()[*value].as_tensor().is_some_and(is_dynamic)));
+    }
 }
 
 /// Returns `true` if a call writes a row to a tensor, which then ends with this row.
@@ -90,7 +97,8 @@ fn is_tensor(method: &MethodAnalysis<'_>, value: usize) -> bool {
 /// Returns `true` if a tensor has a constant size that is not the one in the file.
 fn differs(method: &MethodAnalysis<'_>, value: usize, meta: &TensorMeta) -> bool {
     let sizes = method.values()[value].as_tensor().and_then(|tensor| tensor.sizes.as_deref()).unwrap_or_default();
-    let other = |(size, dim): (&i32, &Dim)| !dim.dynamic && i64::from(*size) != dim.size;
+    // A dynamic size of at most 0 is 0.
+    let other = |(size, dim): (&i32, &Dim)| (!dim.dynamic || dim.size == 0) && i64::from(*size) != dim.size;
     sizes.len() != meta.sizes.len() || sizes.iter().zip(&meta.sizes).any(other)
 }
 
@@ -178,6 +186,7 @@ impl Machine<'_, '_> {
 
     /// Returns the sizes of a tensor, which keeps its element type, and its order of dimensions.
     fn known_sizes(&self, value: usize, mut meta: TensorMeta) -> Possible {
+        meta.sizes.iter_mut().filter(|dim| dim.size == 0).for_each(|dim| dim.dynamic = false);
         if let Some(stated) = self.method.values()[value].as_tensor().and_then(stated_of_constant) {
             meta.scalar_type = stated.scalar_type;
             if stated.rank() == meta.rank() {
@@ -243,7 +252,7 @@ impl Machine<'_, '_> {
     }
 
     /// Returns `true` if the caller decides a size or a number that a call reads.
-    fn is_sized_by_caller(&self, step: u32, combination: &Combination) -> bool {
+    pub fn is_sized_by_caller(&self, step: u32, combination: &Combination) -> bool {
         let is_open = |item: &Item| match item {
             Item::AtMost(_) => true,
             Item::Sizes(sizes) => self.found.contents.borrow().sizes(*sizes).is_dynamic(),
@@ -252,7 +261,9 @@ impl Machine<'_, '_> {
         let reads = self.method.step_accesses(step).iter().filter(|access| access.kind.keeps());
         let is_callers = |value: usize| {
             let tensor = self.method.values()[value].as_tensor();
-            tensor.is_some_and(is_dynamic) && self.slots[self.sizes_of(value)].is_none() && self.from_caller[value]
+            tensor.is_some_and(is_dynamic)
+                && self.slots[self.sizes_of(value)].is_none()
+                && self.from_caller.get(value).is_some_and(|from_caller| *from_caller)
         };
         combination.caller || combination.assumption.iter().any(|(_, item)| is_open(item)) || { reads }
             .any(|access| is_callers(access.value as usize))
