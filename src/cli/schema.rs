@@ -17,7 +17,7 @@ mod tests {
         deploy::{Firmware, KernelList},
         diff::NumericComparison,
         edit::{BoundReport, ChangedOutputs, Extracted, Merged, Optimization, QuantizedIo},
-        inspect::{FileSize, Inspection},
+        inspect::{Delegation, FileSize, Inspection},
         payload::{Payload, PayloadSummary},
         profile::TimeProfile,
         weights::{Manifest, WeightChanges, WeightList},
@@ -101,7 +101,7 @@ mod tests {
                 "inspect",
                 schema(
                     "Documents of pte-emit inspect, size and memory with --json",
-                    &[of::<Inspection>, of::<FileSize>, of::<MemoryDocument>],
+                    &[of::<Inspection>, of::<Delegation>, of::<FileSize>, of::<MemoryDocument>],
                 ),
             ),
             (

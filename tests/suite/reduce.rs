@@ -182,6 +182,32 @@ fn the_outcome_of_the_original_is_kept() {
     folder.run(&["reduce", "no.pte", "--test", "exit 3 # {}", "-o", "x.yaml"]).exits(3);
 }
 
+/// A runner that a program with an operator crashes.
+const CRASHES: &str = "echo program ok
+while read command rest; do
+  case $command in
+    execute) if grep -aq aten::sin \"$1\"; then kill -ABRT $$; fi; echo execute ok;;
+    outputs) echo outputs 0;;
+    *) echo $command ok;;
+  esac
+done
+";
+
+#[test]
+fn programs_that_crash_the_runtime_are_reduced_without_a_command() {
+    let yaml = program(50, true, &[(30, "aten::sin.out", None)]);
+    let folder = Folder::new(&[("large.yaml", &yaml), ("relu.yaml", RELU), ("runner.sh", CRASHES)]);
+    let reduce = |input: &str, more: &[&str]| -> Done {
+        let arguments = ["reduce", input, "--crashes", "--runner", "sh runner.sh", "--force", "-o", "small.yaml"];
+        folder.run(&[&arguments[..], more].concat())
+    };
+    reduce("large.yaml", &[]).exits(0).stderr_contains("status 134 (signal 6)");
+    assert_eq!(sizes(&folder, "small.yaml").0, 1);
+    reduce("relu.yaml", &[]).exits(2).stderr_contains("no method crashes the runner with inputs of ones");
+    reduce("large.yaml", &["--test", "true {}"]).exits(2);
+    folder.run(&["reduce", "large.yaml", "-o", "small.yaml"]).exits(2).stderr_contains("--test <COMMAND>");
+}
+
 #[test]
 fn the_number_of_runs_is_limited_and_the_output_can_be_reduced_further() {
     let yaml = program(200, true, &[(150, "aten::sin.out", None)]);

@@ -75,6 +75,67 @@ fn an_installed_runner_runs_all_examples() {
     folder.run(&["profile", linear[1], "trace.etdump"]).exits(0);
 }
 
+/// A program whose index no caller can make valid, and two calls that do not matter.
+const CRASHING: &str = "methods: {forward: {values: {x: {tensor: int64, sizes: [1]}, y: {tensor: float32, sizes: [4]},
+    z: {tensor: float32, sizes: [4]}, i: {tensor: int64, sizes: [1]}, w: {tensor: uint8, sizes: [4, 8], data: {fill: 1}},
+    s: {tensor: float32, sizes: [4], data: {fill: 1}}, e: {tensor: float32, sizes: [1, 8]}}, inputs: [x, y],
+    outputs: [e, z], instructions: [{kernel: aten::relu.out, args: [y], out: z},
+    {kernel: aten::clamp.out, args: [x, 1000000, 1000000], out: i},
+    {kernel: quantized_decomposed::embedding_byte.out, args: [w, s, null, 0, 255, i], out: e}]}}";
+
+/// The commands that ask the runtime themselves.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn runs_are_compared_verified_recorded_and_reduced() {
+    let folder = Folder::new(&[("crash.yaml", CRASHING)]);
+    let runner = RunnerCommand::new(runner::locate());
+    let with_runner = |arguments: &[&str]| folder.run(&[arguments, &["--runner", &runner.to_string()]].concat());
+    let example = |name: &str| root().join("examples").join(name).display().to_string();
+    let mut verified = 0;
+    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let name = path.to_str().unwrap();
+        let done = with_runner(&["optimize", name, "--verify", "--force", "-o", "small.pte"]);
+        // Data in other files, and values that ETDump does not have.
+        let text = &done.stderr;
+        if done.code == Some(0) {
+            assert!(text.contains("verified: outputs and "), "{name}: {text}");
+            verified += 1;
+        } else {
+            assert!(!text.contains("computes other values"), "{name}: {text}");
+        }
+    }
+    assert!(verified >= 20, "{verified} examples");
+
+    let linear = example("linear.yaml");
+    with_runner(&["optimize", &linear, "--verify", "--force", "-o", "small.pte"]).exits(0);
+    let done = with_runner(&["run", &linear, "small.pte", "--compare", "-i", "x=1,2,3,4"]).exits(0);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("method forward, the given inputs: ") && text.contains("no instruction computes"), "{text}");
+    let changed = std::fs::read_to_string(&linear).unwrap().replace("aten::relu.out", "aten::neg.out");
+    folder.write("changed.yaml", changed.as_bytes());
+    let done = with_runner(&["run", &linear, "changed.yaml", "--compare", "-i", "x=1,2,3,4"]).exits(1);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(
+        text.contains(
+            "first instruction with other values:\n    methods.forward.instructions[2]: aten::relu.out -> aten::neg.out"
+        ),
+        "{text}"
+    );
+    with_runner(&["run", &linear, "--compare"]).exits(2);
+    with_runner(&["run", &linear, "changed.yaml"]).exits(2);
+
+    let done = with_runner(&["profile", &linear, "--run", "3", "-i", "x=1,2,3,4"]).exits(0);
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("method forward: 3 executions") && text.contains("[1] aten::addmm.out -> `mm`"), "{text}");
+
+    with_runner(&["reduce", "crash.yaml", "--crashes", "-o", "small.yaml"]).exits(0).stderr_contains("1 instruction");
+    with_runner(&["reduce", &linear, "--crashes", "-o", "no.yaml"]).exits(2).stderr_contains("no method crashes");
+}
+
 /// Values that are compared of a program at most: each is an output of another program.
 const TAPPED: usize = 4;
 

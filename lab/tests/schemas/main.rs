@@ -196,7 +196,7 @@ fn inspections_sizes_and_memory_have_their_schema() {
         schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
         jsonschema::validator_for(&schema).unwrap()
     };
-    let [inspection, tree, needed] = ["Inspection", "FileSize", "MemoryDocument"].map(validator);
+    let [inspection, work, tree, needed] = ["Inspection", "Delegation", "FileSize", "MemoryDocument"].map(validator);
     let mut checked = 0;
     let upstream = files_below(&root().join("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
     for path in upstream.into_iter().chain(files_below(&root().join("examples"), &["yaml"])) {
@@ -205,6 +205,9 @@ fn inspections_sizes_and_memory_have_their_schema() {
         let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
         for (name, document) in documents {
             assert_valid(&inspection, &serde_json::to_value(document).unwrap(), &name);
+        }
+        if let Ok(delegation) = source.delegation() {
+            assert_valid(&work, &serde_json::to_value(delegation).unwrap(), &name);
         }
         let mut sizes = SizeOptions::default();
         sizes.dimensions =
@@ -220,6 +223,7 @@ fn inspections_sizes_and_memory_have_their_schema() {
     assert!(checked > 300, "{checked} files");
     // A schema that accepts anything would not fail above.
     assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
+    assert!(!work.is_valid(&serde_json::json!({"methods": [{"name": "forward"}]})));
     assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
     assert!(!needed.is_valid(&serde_json::json!({"version": 1, "abi": "64", "methods": []})));
 }
