@@ -25,7 +25,7 @@ FILES = {
     "edit": ["Optimization", "BoundReport", "Merged", "Extracted", "ChangedOutputs", "QuantizedIo"],
     "explain": ["Explanation"],
     "firmware": ["Firmware"],
-    "inspect": ["Inspection", "FileSize", "MemoryDocument"],
+    "inspect": ["Inspection", "Delegation", "FileSize", "MemoryDocument"],
     "kernels": ["KernelList"],
     "numeric": ["NumericComparison"],
     "ops": ["Listed"],
@@ -50,6 +50,7 @@ NAMES = {
 LISTS = {
     "FindingsDocument": ("files", "findings"),
     "FileDocument": ("findings",),
+    "Delegation": ("methods",),
     "DiffDocument": ("differences",),
     "KernelList": ("operators",),
     "Manifest": ("entries",),

@@ -209,6 +209,7 @@ class Model:
         limit: int = 20,
     ) -> results.Findings: ...
     def inspect(self, *, data: bool = False, file: int = 0) -> results.Inspection: ...
+    def delegation(self) -> results.Delegation: ...
     def memory(
         self,
         *,
@@ -280,6 +281,8 @@ class Model:
         methods: _Some[str] = ...,
         seed: int = 0,
         generate_inputs: bool = False,
+        inputs: dict[str, str] | None = None,
+        random: int | None = None,
         atol: float | None = None,
         rtol: float | None = None,
         timeout: float = 60.0,

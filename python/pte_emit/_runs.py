@@ -257,6 +257,8 @@ def compare_runs(
     methods: str | Sequence[str] = (),
     seed: int = 0,
     generate_inputs: bool = False,
+    inputs: Mapping[str | int, Any] | Sequence[Any] | None = None,
+    random: int | None = None,
     atol: float | None = None,
     rtol: float | None = None,
     timeout: float = 60.0,
@@ -264,8 +266,8 @@ def compare_runs(
     """Runs two programs on the same inputs in a runner that records values (``--etdump FILE --debug-buffer FILE``), and compares the values of
     instructions that correspond, and the outputs. ``runner`` is as in ``run_tests``.
 
-    The inputs are those of the first test of a method, or random ones of a ``seed``: without tests, or with ``generate_inputs``. ``atol`` and ``rtol``
-    are the differences of floating point numbers that count as equal.
+    The inputs are those of the first test of a method, or random ones of a ``seed``: without tests, or with ``generate_inputs``. ``inputs`` and
+    ``random`` are as in ``run``, and replace both; inputs that are not given are ones then. ``atol`` and ``rtol`` are the differences of floating point numbers that count as equal.
     """
     model = _model(older)
     with _folder("pte-emit-compare-") as folder:
@@ -276,6 +278,8 @@ def compare_runs(
             methods=methods,
             seed=seed,
             generate_inputs=generate_inputs,
+            inputs=None if inputs is None else _inputs(inputs, folder),
+            random=random,
             atol=atol,
             rtol=rtol,
             timeout=timeout,

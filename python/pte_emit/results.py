@@ -9,20 +9,20 @@ from ._typed import Listing, Result
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
     "BoundedDelegate", "BoundedInput", "CallSummary", "ChangedOutputs", "Circumstances", "ComparedTime", "ConstantCalls",
     "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime",
-    "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement", "DifferingPart",
-    "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware", "FirmwareFile",
-    "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange",
+    "Delegation", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement",
+    "DifferingPart", "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware",
+    "FirmwareFile", "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange",
     "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level",
     "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference", "ManifestDifferenceKind", "ManifestEntry", "ManifestKind",
     "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition",
-    "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary", "NeededRelease",
-    "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument", "OperatorDescription", "OperatorTime",
-    "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference", "OutputDifferenceKind",
-    "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo", "QuantizedValue", "Role", "RuleSeverity",
-    "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy",
-    "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TimeProfile",
-    "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification", "Weight",
-    "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch"]
+    "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary", "MethodWork",
+    "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument", "OperatorDescription",
+    "OperatorTime", "OperatorWork", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference",
+    "OutputDifferenceKind", "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo", "QuantizedValue",
+    "Role", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary",
+    "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary",
+    "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification",
+    "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch", "Work"]
 
 
 class Diagnosis(Result):
@@ -1052,6 +1052,65 @@ class Inspection(Result):
     _optional = ('constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'newer', 'releases', 'required_keys', 'shared_bytes', 'tests')
 
 
+class Work(Result):
+    """Figures of calls."""
+
+    __slots__ = ('calls', 'macs', 'read', 'unknown', 'written')
+    calls: int
+    """Number of calls."""
+    macs: int
+    """Multiply-accumulate operations; those of operators whose number is not known are missing."""
+    read: int
+    """Bytes of the tensors that are read."""
+    unknown: int
+    """Calls whose MACs are not known."""
+    written: int
+    """Bytes of the tensors that are written."""
+
+
+class OperatorWork(Result):
+    """Work of an operator."""
+
+    __slots__ = ('backend', 'calls', 'macs', 'operator', 'read', 'unknown', 'written')
+    backend: str | None
+    """Backend of the delegates; null for calls of kernels."""
+    calls: int
+    """Number of calls."""
+    macs: int
+    """Multiply-accumulate operations; those of operators whose number is not known are missing."""
+    operator: str
+    """Operator, or operation of a payload. `(payload)` for payloads that are not decoded."""
+    read: int
+    """Bytes of the tensors that are read."""
+    unknown: int
+    """Calls whose MACs are not known."""
+    written: int
+    """Bytes of the tensors that are written."""
+
+
+class MethodWork(Result):
+    """Work of a method."""
+
+    __slots__ = ('delegated', 'kernels', 'name', 'operators')
+    delegated: Work
+    """Operations in delegates."""
+    kernels: Work
+    """Calls of kernels."""
+    name: str
+    """Name."""
+    operators: list[OperatorWork]
+    """By operator, those with most MACs first, then by bytes."""
+
+
+class Delegation(Listing[MethodWork]):
+    """Work of the methods of a program."""
+
+    __slots__ = ('methods',)
+    methods: list[MethodWork]
+    """The methods, in order."""
+    _listed = ('methods',)
+
+
 class SizeNode(Result):
     """Bytes with the same value of a dimension, part of a `FileSize`."""
 
@@ -1388,7 +1447,7 @@ class MethodNumerics(Result):
     outputs: list[ValueComparison]
     """Outputs of the method."""
     seed: int | None
-    """Seed of the inputs; null for those of a test."""
+    """Seed of the inputs; null for those of a test, and for given ones."""
     unaligned: list[int]
     """Number of instructions of A, and of B, without a counterpart."""
     unrecorded: int
@@ -2039,6 +2098,8 @@ FirmwarePool._made = {'parts': FirmwarePoolPart}
 Firmware._made = {'files': FirmwareFile, 'pools': FirmwarePool}
 MethodSummary._made = {'constant_calls': ConstantCalls, 'delegates': DelegateSummary, 'inputs': InterfaceSummary, 'method_allocator': AllocatorSummary, 'outputs': InterfaceSummary, 'state': StateSummary}
 Inspection._made = {'header': HeaderFacts, 'segments': SegmentFacts, 'constants': ConstantsSummary, 'duplicates': DuplicateData, 'keys': KeySummary, 'methods': MethodSummary, 'needs': NeededRelease, 'tests': TestsSummary}
+MethodWork._made = {'delegated': Work, 'kernels': Work, 'operators': OperatorWork}
+Delegation._made = {'methods': MethodWork}
 SizeNode._made = {'children': SizeNode}
 FileSize._made = {'children': SizeNode}
 BoundaryBuffers._made = {'tensors': BoundaryTensor}

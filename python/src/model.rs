@@ -361,12 +361,13 @@ impl Model {
         let release = runtime.map(release).transpose()?;
         let model = with(&self.0, &with_files.0);
         let found = run(py, move |_| -> Result<String, Failure> {
-            let target = target.map(|path| check::open_target(&path, None)).transpose()?;
+            let targets = target.map(|path| check::open_target(&path, None)).transpose()?.into_iter().collect::<Vec<_>>();
             if model.is_text() {
                 model.assembly()?;
             }
-            let validated = check::validate_source(&model, &options, std::slice::from_ref(&release), target.as_ref())?;
-            let mut files: Vec<FileFindings> = validated.into_iter().map(|validated| validated.file).collect();
+            let validated = check::validate_source(&model, &options, std::slice::from_ref(&release), &targets)?;
+            let validated = validated.into_iter().flat_map(|(validated, _)| validated);
+            let mut files: Vec<FileFindings> = validated.map(|validated| validated.file).collect();
             let version = release.map(|release| release.version().to_string());
             for file in &mut files {
                 file.runtime.clone_from(&version);
@@ -384,6 +385,12 @@ impl Model {
     fn inspect<'py>(&self, py: Python<'py>, data: bool, file: usize) -> PyResult<Bound<'py, PyAny>> {
         let options = InspectOptions::default().data(data);
         self.ask(py, "Inspection", move |model| nth(model.inspect(&options)?, file))
+    }
+
+    /// Says how much of the work is in delegates, by operator: calls, multiply-accumulate operations, and bytes that are
+    /// read and written.
+    fn delegation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "Delegation", |model| Ok(json(&model.delegation()?)))
     }
 
     /// Says how much memory the methods need, and when.
@@ -610,7 +617,7 @@ impl Model {
 
     /// Runs this program and a newer one on the same inputs in a runner that records values, and compares these.
     /// `pte_emit.compare_runs` has a default for the runner and the folder.
-    #[pyo3(signature = (newer, runner, folder, *, methods=OneOrMore::default(), seed=0, generate_inputs=false, atol=None, rtol=None, timeout=60.0))]
+    #[pyo3(signature = (newer, runner, folder, *, methods=OneOrMore::default(), seed=0, generate_inputs=false, inputs=None, random=None, atol=None, rtol=None, timeout=60.0))]
     #[allow(clippy::too_many_arguments)] // They are keywords.
     fn compare_runs<'py>(
         &self,
@@ -621,6 +628,8 @@ impl Model {
         methods: OneOrMore<String>,
         seed: u64,
         generate_inputs: bool,
+        inputs: Option<BTreeMap<String, String>>,
+        random: Option<u64>,
         atol: Option<f64>,
         rtol: Option<f64>,
         timeout: f64,
@@ -630,9 +639,19 @@ impl Model {
         (options.methods, options.seed, options.generate_inputs) = (methods.0, seed, generate_inputs);
         options.tolerance.atol = atol.unwrap_or(options.tolerance.atol);
         options.tolerance.rtol = rtol.unwrap_or(options.tolerance.rtol);
+        let given = inputs.is_some() || random.is_some();
+        let run = RunOptions::new(options.runner.clone()).random(random);
+        let run = run.inputs(inputs.unwrap_or_default().into_iter().collect());
         let model = self.0.clone();
         let found = attempt(py, move |abandoned| {
             options.limits.stop = abandoned.flag();
+            let named = if given { std::mem::take(&mut options.methods) } else { Vec::new() };
+            let default = (given && named.is_empty()).then_some(None);
+            for method in named.into_iter().map(Some).chain(default) {
+                let (name, case) = model.test_case(&run.clone().method(method))?;
+                options.methods.push(name.clone());
+                options.inputs.insert(name, case.inputs);
+            }
             model.compare_runs(&newer.0, &options, &folder)
         })?;
         typed(py, "NumericComparison", &json(&found))

@@ -66,8 +66,8 @@ pub struct ComparisonArguments {
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<AreaName>,
     /// How to compare data
-    #[arg(long, value_enum, value_name = "HOW", default_value = "stats")]
-    compare: DataName,
+    #[arg(long, alias = "compare", value_enum, value_name = "HOW", default_value = "stats")]
+    compare_data: DataName,
 }
 
 impl ComparisonArguments {
@@ -78,7 +78,7 @@ impl ComparisonArguments {
             AreaName::Layout => DiffArea::Layout,
             AreaName::Data => DiffArea::Data,
         });
-        let data = match self.compare {
+        let data = match self.compare_data {
             DataName::None => DiffData::None,
             DataName::Hash => DiffData::Hash,
             DataName::Stats => DiffData::Statistics,

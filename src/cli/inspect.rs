@@ -34,8 +34,8 @@ pub struct InspectArguments {
     /// Read all data, not only metadata: compare them to find those that are stored twice, beyond 16 MiB, too
     #[arg(long, alias = "all-data")]
     read_data: bool,
-    /// Print the work by operator instead, in delegates and in kernels: calls, multiply-accumulate operations (MACs), and
-    /// bytes of the tensors that are read and written
+    /// Print the work by operator instead, in delegates and in kernels: calls, multiply-accumulate operations (MACs),
+    /// and bytes of the tensors that are read and written
     #[arg(long, conflicts_with = "read_data")]
     delegation: bool,
     #[command(flatten)]

@@ -31,6 +31,7 @@ pub mod formats;
 mod generate;
 mod golden;
 mod help;
+mod inputs_outputs;
 mod inspect;
 mod interrupt;
 mod io;
@@ -48,7 +49,6 @@ pub mod outputs;
 mod paint;
 mod payload;
 mod profile;
-mod quantized_io;
 mod reduce;
 mod releases;
 mod rename;
@@ -180,7 +180,7 @@ enum Command {
     /// Such as intermediate results. Memory is planned again.
     Outputs(change_outputs::ChangeOutputsArguments),
     /// Quantize inputs and outputs: pass and get the integers.
-    Io(quantized_io::IoArguments),
+    Io(inputs_outputs::IoArguments),
     /// Add a test to a program, which becomes a .bpte.
     Tests(Box<cases::CasesArguments>),
     /// Lower the bounds of dynamic inputs, or make them static.
@@ -330,7 +330,7 @@ fn execute(cli: Cli, messages: &io::Messages) -> Result<Exit, exit::Failure> {
         Some(Command::Strip(arguments)) => strip::run(&arguments, messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, messages),
         Some(Command::Outputs(arguments)) => change_outputs::run(&arguments, messages),
-        Some(Command::Io(arguments)) => quantized_io::run(&arguments, messages),
+        Some(Command::Io(arguments)) => inputs_outputs::run(&arguments, messages),
         Some(Command::Tests(arguments)) => cases::run(&arguments, messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, messages),
         Some(Command::Firmware(arguments)) => firmware::run(&arguments, messages),

@@ -48,8 +48,8 @@ pub struct ReduceArguments {
     /// Shell command to run with each candidate, whose path replaces {}. Its output is discarded
     #[arg(long, value_name = "COMMAND", required_unless_present = "crashes")]
     test: Option<String>,
-    /// In place of --test: execute all methods in the runtime, with inputs of ones. The status is that of a shell: 128 +
-    /// N if signal N ends it, timeout, or 0
+    /// In place of --test: execute all methods in the runtime, with inputs of ones. The status is that of a shell: 128
+    /// + N if signal N ends it, timeout, or 0
     #[arg(long, conflicts_with = "test")]
     crashes: bool,
     #[command(flatten)]

@@ -45,8 +45,8 @@ pub struct RunArguments {
     /// Method; by default forward, or the only one that computes; may be repeated
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// Execute FILE and OTHER with the same inputs, and compare what instructions compute, as `diff --numeric`; exit with
-    /// status 1 if outputs or other values differ
+    /// Execute FILE and OTHER with the same inputs, and compare what instructions compute, as `diff --numeric`; exit
+    /// with status 1 if outputs or other values differ
     #[arg(long, requires = "other", conflicts_with_all = [
         "repeat", "all", "tap", "save_outputs", "expected", "times", "save_etdump",
     ])]
@@ -100,11 +100,6 @@ pub struct InputArguments {
 }
 
 impl InputArguments {
-    /// Returns the inputs as those of a comparison.
-    fn given(&self) -> Option<(Vec<(String, String)>, Option<u64>)> {
-        Some((self.values.clone(), self.random))
-    }
-
     /// Sets the inputs of an execution.
     pub fn set(&self, options: RunOptions) -> RunOptions {
         options.inputs(self.values.clone()).random(self.random)
@@ -185,12 +180,15 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
 
 /// Executes methods of two programs, and prints how their values differ.
 fn compare(arguments: &RunArguments, runner: RunnerCommand, models: [&Model; 2]) -> Result<Exit, Failure> {
-    let mut options = NumericOptions::new(runner).limits(arguments.runner.limits()).inputs(arguments.inputs.given());
+    let run = arguments.inputs.set(RunOptions::new(runner.clone()));
+    let mut options = NumericOptions::new(runner).limits(arguments.runner.limits());
     options.tolerance = arguments.tolerance();
-    options.methods = match &arguments.method[..] {
-        [] => vec![models[0].default_method()?],
-        named => named.to_vec(),
-    };
+    let named = arguments.method.iter().cloned().map(Some);
+    for method in named.chain(arguments.method.is_empty().then_some(None)) {
+        let (name, case) = models[0].test_case(&run.clone().method(method))?;
+        options.methods.push(name.clone());
+        options.inputs.insert(name, case.inputs);
+    }
     numeric::compare(models, &options, arguments.format.is_json(), usize::MAX)
 }
 

@@ -296,8 +296,8 @@ impl Model {
 }
 
 impl Model {
-    /// Counts the work of a program by operator, delegated or not: calls, multiply-accumulate operations, and bytes that
-    /// are read and written.
+    /// Counts the work of a program by operator, delegated or not: calls, multiply-accumulate operations, and bytes
+    /// that are read and written.
     ///
     /// The result consists of [`MethodWork`](crate::inspect::MethodWork),
     /// [`OperatorWork`](crate::inspect::OperatorWork) and [`Work`](crate::inspect::Work).

@@ -1,5 +1,6 @@
 //! [`Model::compare_runs`]: executes two programs on the same inputs, and compares their values.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,6 @@ use serde::Serialize;
 use crate::assembly::Assembly;
 use crate::facade::model::Model;
 use crate::facade::profile::{self, Selection};
-use crate::facade::running::RunOptions;
 use crate::facade::source::SourceContent;
 use crate::facade::testing;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
@@ -52,9 +52,8 @@ pte_model::options! {
         /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the
         /// method, if there is one.
         pub generate_inputs: bool,
-        /// Inputs of each method, as of [`RunOptions`](crate::run::RunOptions): by name, with a seed for the others,
-        /// which are 1 without one. They replace those of tests and of [`NumericOptions::seed`].
-        pub inputs: Option<(Vec<(String, String)>, Option<u64>)>,
+        /// By method: inputs in place of those of its test, or of generated ones.
+        pub inputs: BTreeMap<String, Vec<TestData>>,
         /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
         pub methods: Vec<String>,
         /// Differences of floating point numbers that count as equal.
@@ -430,10 +429,8 @@ impl MethodPair<'_, '_> {
 
     /// Returns the inputs: those of a test, or generated ones and their seed.
     fn inputs(&self) -> Result<(Vec<TestData>, Option<u64>), Error> {
-        if let Some((inputs, random)) = &self.options.inputs {
-            let options = RunOptions::new(self.options.runner.clone()).method(Some(self.name.to_owned()));
-            let options = options.inputs(inputs.clone()).random(*random);
-            return Ok((self.programs[0].model.given_inputs(&self.sides[0], &options)?, None));
+        if let Some(inputs) = self.options.inputs.get(self.name) {
+            return Ok((inputs.clone(), None));
         }
         let tests = self.sides.iter().flat_map(|side| side.tests.iter().flatten());
         let test = tests.filter(|tests| tests.method == self.name).find_map(|tests| tests.cases.first());

@@ -322,7 +322,7 @@ impl Model {
         for plan in side.program.plans() {
             let name = plan.name.clone().unwrap_or_default();
             let options = options.clone().method(Some(name.clone()));
-            let Ok(data) = self.given_inputs(&side, &options) else { continue };
+            let Ok(RunInputs { data, .. }) = self.run_inputs(&side, &options) else { continue };
             let limits = testing::with_outputs(&options.limits, testing::output_bytes(plan));
             let found = execute(&options.runner, &program, (&name, &data), &options, &limits, &mut Vec::new());
             let Err(error) = found else { continue };
@@ -372,28 +372,6 @@ impl Model {
         let RunInputs { method, data, .. } = self.run_inputs(&self.side()?, options)?;
         let Tolerance { atol, rtol, .. } = Tolerance::default();
         Ok((method, TestCase { inputs: data, outputs: None, atol, rtol }))
-    }
-
-    /// Returns the inputs of a method.
-    pub(crate) fn given_inputs(&self, side: &Side, options: &RunOptions) -> Result<Vec<TestData>, Error> {
-        Ok(self.run_inputs(side, options)?.data)
-    }
-
-    /// Returns the name of the method that is executed by default: `forward`, or the only one that computes.
-    ///
-    /// ```
-    /// use pte_emit::Model;
-    ///
-    /// assert_eq!(Model::open("examples/linear.yaml")?.default_method()?, "forward");
-    /// # Ok::<(), pte_emit::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// There are several, or none.
-    pub fn default_method(&self) -> Result<String, Error> {
-        let side = self.side()?;
-        let found = self::method(&side, None).map(|(_, plan)| plan.name.clone().unwrap_or_default());
-        found.map_err(|message| Error::input(Code::UnmetRequest, &self.label(), message))
     }
 
     fn run_inputs(&self, side: &Side, options: &RunOptions) -> Result<RunInputs, Error> {

@@ -144,7 +144,7 @@ fn no_command_prints_them() {
         &["diff", "m.pte", "other.json", "--json"],
         &["diff", "m.json", "other.json", "--format", "markdown"],
         &["diff", "m.ptd", &hostile_file, "--budget", "size=0"],
-        &["diff", "other.json", &hostile_source, "--compare", "hash"],
+        &["diff", "other.json", &hostile_source, "--compare-data", "hash"],
         &["dump", "m.pte"],
         &["dump", "--explicit", "m.pte"],
         &["dump", "m.ptd"],

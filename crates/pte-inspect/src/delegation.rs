@@ -88,6 +88,7 @@ impl Work {
 
 impl Delegation {
     /// Counts the work of a program. Payloads are decoded up to a limit in total.
+    #[doc(hidden)]
     pub fn of(program: &Program) -> Delegation {
         let payloads = Payloads::of_program(program);
         Delegation { methods: program.plans().iter().map(|plan| method(plan, &payloads)).collect() }

@@ -131,8 +131,8 @@ facts! {
 pub enum Products {
     /// For each element of the result, as many as the last dimension of this argument has.
     Inner(usize),
-    /// A convolution: for each element of the result, or of the input if it is transposed, as many as the filter has for
-    /// a channel of it.
+    /// A convolution: for each element of the result, or of the input if it is transposed, as many as the filter has
+    /// for a channel of it.
     Filter {
         /// Position of the input.
         input: usize,

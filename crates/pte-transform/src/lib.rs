@@ -10,6 +10,7 @@ pub use pte_model;
 struct Readme;
 
 pub mod bound;
+pub mod converted_io;
 pub mod error;
 pub mod externalize;
 pub mod extract;

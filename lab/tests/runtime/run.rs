@@ -1,5 +1,6 @@
 //! `runner install` and `run` in the real runtime: the outputs of all examples with tests are the expected ones, and
-//! recorded values those of programs that return them; quantized inputs and outputs are the integers of the numbers.
+//! recorded values those of programs that return them; quantized and converted inputs and outputs are those of the
+//! numbers.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,11 @@ use crate::support::folder::Folder;
 use crate::support::program::files;
 use crate::support::{root, runner, seed};
 use data_encoding::HEXLOWER;
-use pte_emit::edit::{OutputOptions, QuantizedIoOptions};
+use pte_emit::check::CheckOptions;
+use pte_emit::edit::{ConvertedIoOptions, IoType, Normalisation, OutputOptions, QuantizedIoOptions};
 use pte_emit::program::test_cases::TestData;
 use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, compare_outputs};
-use pte_emit::{AssembleOptions, Model};
+use pte_emit::{AssembleOptions, Model, ScalarType};
 use pte_generate::calls::repeatable;
 use pte_generate::programs::program;
 use pte_generate::random::Random;
@@ -229,4 +231,44 @@ fn quantized_inputs_and_outputs_are_the_integers_of_the_numbers() {
         let before: Vec<f64> = before.iter().map(|number| number.parse().unwrap()).collect();
         assert_eq!(after.collect::<Vec<f64>>(), before);
     }
+}
+
+/// Two channels of a picture that are weighted, in the order of the sizes.
+const PICTURE: &str = "methods: {forward: {values: {x: {tensor: float32, sizes: [1, 2, 2, 3]},
+    w: {tensor: float32, sizes: [2, 1, 1], data: [[[0.5]], [[-3]]]}}, inputs: [x], outputs: [y],
+    instructions: [{kernel: aten::mul.out, args: [x, w], out: y}]}}";
+
+/// A program with converted inputs and outputs computes from bytes in another order what it computed from the numbers
+/// before, bit for bit.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn converted_inputs_and_outputs_have_the_numbers_of_the_others() {
+    let folder = Folder::new(&[]);
+    let options = RunOptions::new(RunnerCommand::new(runner::locate()));
+    let model = Model::from_yaml("picture.yaml", PICTURE, ".");
+    let bytes: [u8; 12] = [0, 255, 3, 17, 128, 90, 1, 77, 200, 33, 254, 5];
+    // The position of each element of channels last in the order of the sizes.
+    let last = |position: usize| (position % 2) * 6 + position / 2;
+    let (mean, std) = ([127.5f32, 10.0], [58.5f32, 3.0]);
+    let normalised = bytes.iter().enumerate().map(|(position, byte)| {
+        let channel = position / 6;
+        (f32::from(*byte) - mean[channel]) * (1.0 / std[channel])
+    });
+    let elements = |model: &Model, numbers: Vec<String>| {
+        let options = options.clone().inputs(vec![("0".into(), format!("{{hex: \"{}\"}}", numbers.concat()))]);
+        model.run(&options, folder.path()).unwrap().outputs[0].1.elements(usize::MAX).unwrap()
+    };
+    let before = elements(&model, normalised.map(|number| HEXLOWER.encode(&number.to_le_bytes())).collect());
+    let last_bytes = IoType { scalar_type: Some(ScalarType::BYTE), channels_last: Some(true) };
+    let last_floats = IoType { scalar_type: None, channels_last: Some(true) };
+    let by = Normalisation { mean: mean.to_vec(), std: std.to_vec() };
+    let change = ConvertedIoOptions::default().inputs(vec![("x".into(), last_bytes)]);
+    let change = change.outputs(vec![("y".into(), last_floats)]).normalised(vec![("x".into(), by)]);
+    let (resolved, done) = model.convert_io(&change).unwrap();
+    assert_eq!(done.values.iter().map(|value| value.calls).collect::<Vec<_>>(), [3, 1]);
+    let file = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+    let converted = Model::from_binary("converted.pte", file);
+    assert!(!converted.check(&CheckOptions::default()).unwrap()[0].1.has_errors());
+    let after = elements(&converted, (0..12).map(|position| HEXLOWER.encode(&[bytes[last(position)]])).collect());
+    assert_eq!(after, (0..12).map(|position| before[last(position)].clone()).collect::<Vec<_>>());
 }

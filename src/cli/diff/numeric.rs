@@ -85,7 +85,7 @@ pub fn compare(models: [&Model; 2], options: &NumericOptions, is_json: bool, lim
     let found = found?;
     let out = match is_json {
         true => json::text(&found),
-        false => text(&found, models, limit, options.inputs.is_some()),
+        false => text(&found, models, limit, !options.inputs.is_empty()),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
     Ok(if found.equal { Exit::Ok } else { Exit::Input })

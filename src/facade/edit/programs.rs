@@ -21,6 +21,7 @@ use pte_model::error::Error;
 use pte_model::program::test_cases::{MethodTests, TestCase};
 use pte_model::program::{METADATA_PREFIX, Program};
 use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_transform::converted_io::{ConvertedIo, ConvertedIoOptions};
 use pte_transform::error::EditError;
 use pte_transform::extract::Extracted;
 use pte_transform::merge::{MergeInput, MergeOptions, Merged};
@@ -30,7 +31,7 @@ use pte_transform::outputs::{ChangedOutputs, OutputOptions};
 use pte_transform::quantized_io::{QuantizedIo, QuantizedIoOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
-use pte_transform::{extract, merge, metadata, outputs, quantized_io, rename, strip};
+use pte_transform::{converted_io, extract, merge, metadata, outputs, quantized_io, rename, strip};
 
 /// Parts of one kind that [`Resolved::strip`] removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -380,11 +381,48 @@ impl Model {
     /// Names that the method does not have, inputs and outputs that something else uses, too; a method whose memory
     /// plan no planner gives.
     pub fn quantize_io(&self, options: &QuantizedIoOptions) -> Result<(Resolved, QuantizedIo), Error> {
+        self.edit_io(|program, tests, name| quantized_io::quantize(program, tests, options, name))
+    }
+
+    /// Gives inputs and outputs other element types or orders of dimensions, and normalises inputs: calls convert what
+    /// the caller passes and gets. Memory is planned again. Tests of the method are removed.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{ConvertedIo, ConvertedIoOptions, ConvertedValue, IoType, Normalisation};
+    /// use pte_emit::ScalarType;
+    ///
+    /// let bytes = IoType { scalar_type: Some(ScalarType::BYTE), channels_last: None };
+    /// let by = Normalisation { mean: vec![127.5], std: vec![127.5] };
+    /// let options = ConvertedIoOptions::default().inputs(vec![("x".into(), bytes)]);
+    /// let options = options.normalised(vec![("x".into(), by)]);
+    /// let (resolved, done): (_, ConvertedIo) = Model::open("examples/linear.yaml")?.convert_io(&options)?;
+    /// let x: &ConvertedValue = &done.values[0];
+    /// assert_eq!((&*x.scalar_type, x.calls), ("uint8", 3));
+    /// assert_eq!(resolved.program.plans()[0].instructions().count(), 3 + 3);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names that the method does not have, inputs that it writes, numbers for other channels; a method whose memory plan
+    /// no planner gives.
+    pub fn convert_io(&self, options: &ConvertedIoOptions) -> Result<(Resolved, ConvertedIo), Error> {
+        self.edit_io(|program, tests, name| converted_io::convert(program, tests, options, name))
+    }
+
+    /// Changes the inputs and outputs of a method.
+    fn edit_io<T>(
+        &self,
+        edit: impl FnOnce(
+            &mut Program,
+            &mut Vec<MethodTests>,
+            &dyn Fn(usize, usize) -> Option<String>,
+        ) -> Result<T, EditError>,
+    ) -> Result<(Resolved, T), Error> {
         let mut resolved = self.resolve_to_plan()?;
         let (mut program, mut tests) = (std::mem::take(&mut resolved.program), std::mem::take(&mut resolved.tests));
         let origins = &resolved.origins;
-        let name = |method, value| origins.name(method, value).map(str::to_owned);
-        let done = quantized_io::quantize(&mut program, &mut tests, options, name);
+        let done = edit(&mut program, &mut tests, &|method, value| origins.name(method, value).map(str::to_owned));
         let done = done.map_err(|error| failed(&self.label(), error))?;
         Ok((resolved.edited(program, tests), done))
     }

@@ -311,8 +311,8 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
-    /// Follows these tensors, those whose content kernels trust, and those from which it is computed. `None` if too many
-    /// share memory.
+    /// Follows these tensors, those whose content kernels trust, and those from which it is computed. `None` if too
+    /// many share memory.
     fn follow_tensors(&mut self, mut open: Vec<usize>) -> Option<()> {
         let method = self.method;
         for instruction in &method.steps {
@@ -581,7 +581,11 @@ impl<'m, 'p> Machine<'m, 'p> {
                 for (possible, last) in
                     state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
                 {
-                    let most = if possible.is_content() { MAX_EXECUTIONS } else { MAX_EXECUTIONS_OF_NUMBERS };
+                    let most = match (possible.is_content(), possible.is_caller()) {
+                        (false, false) => MAX_EXECUTIONS_OF_NUMBERS,
+                        // Each execution may lower the bound of a number.
+                        (true, _) | (false, true) => MAX_EXECUTIONS,
+                    };
                     if path.execution > most {
                         let is_callers = possible.is_caller() || !possible.is_content();
                         *possible = if is_callers { Possible::caller() } else { Possible::open(0, Why::Executions) };

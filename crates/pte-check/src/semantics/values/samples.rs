@@ -63,8 +63,8 @@ struct Samples<'m, 'p> {
     known: HashMap<(usize, Option<u32>), Option<Item>>,
 }
 
-/// Finds the elements of contents, and the numbers, that are the same for all samples. `shared` are tensors whose content
-/// other tensors change: they are not evaluated.
+/// Finds the elements of contents, and the numbers, that are the same for all samples. `shared` are tensors whose
+/// content other tensors change: they are not evaluated.
 pub fn find(method: &MethodAnalysis<'_>, values: &mut Values, shared: &BTreeSet<usize>) {
     let trusted = values.trusted.iter().filter(|(_, possible)| possible.caller);
     let contents: Vec<(u32, usize)> = trusted.map(|(read, _)| *read).collect();
@@ -161,7 +161,8 @@ fn same(samples: &mut [Samples<'_, '_>], step: u32, value: usize) -> (Option<Sam
 }
 
 impl Samples<'_, '_> {
-    /// Returns the elements of a tensor of Ints, or of one of float32: [`NAN`] for those that are NaN, and 0 for others.
+    /// Returns the elements of a tensor of Ints, or of one of float32: [`NAN`] for those that are NaN, and 0 for
+    /// others.
     fn elements(&mut self, value: usize, step: u32) -> Option<Vec<i64>> {
         self.last_write(value, step)?;
         let Item::Content(content) = self.operand(value, step, &mut 0)? else { return None };

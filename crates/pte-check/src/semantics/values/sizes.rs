@@ -1,8 +1,8 @@
 //! Sizes of tensors that instructions set: a dynamic tensor has the sizes of the last result that was written to it.
 //!
 //! Sizes that depend on the caller are not followed: calls are compared for the maximum sizes then. Those that follow
-//! from the file are followed with the numbers and contents of [`super`], if a call may give a tensor others than it has
-//! in the file.
+//! from the file are followed with the numbers and contents of [`super`], if a call may give a tensor others than it
+//! has in the file.
 
 use std::collections::{BTreeSet, HashMap};
 

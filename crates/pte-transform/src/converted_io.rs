@@ -1,0 +1,324 @@
+//! Gives inputs and outputs of a method other element types or orders of dimensions: a call converts what the caller
+//! passes, or what it gets. Inputs can be normalised, too: `(x - mean) / std` for each channel.
+//!
+//! Memory is not planned here: the method must have no stated offsets. `quantized_io` removes conversions instead.
+
+use pte_analysis::method::Method;
+use pte_model::data::Blob;
+use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
+use pte_model::format::ScalarType;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{
+    DimOrder, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData,
+    TensorShapeDynamism, ValueId,
+};
+use serde::Serialize;
+
+use crate::bound::method_of;
+use crate::error::EditError;
+use crate::optimize::minimize::kept_plan;
+
+pte_model::options! {
+    /// Options of [`convert`].
+    #[derive(Debug, Clone, Default, PartialEq)]
+    pub struct ConvertedIoOptions {
+        /// Method; needed if there are several.
+        pub method: Option<String>,
+        /// Inputs by their names in `dump`.
+        pub inputs: Vec<(String, IoType)>,
+        /// Outputs by their names in `dump`.
+        pub outputs: Vec<(String, IoType)>,
+        /// Inputs by their names, with what they are normalised by.
+        pub normalised: Vec<(String, Normalisation)>,
+    }
+}
+
+/// What an input or output becomes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoType {
+    /// Element type; that of the program if it is `None`.
+    pub scalar_type: Option<ScalarType>,
+    /// Channels last in memory, of rank 4 or 5; or the order of the sizes. That of the program if it is `None`.
+    pub channels_last: Option<bool>,
+}
+
+/// Numbers of a normalisation, one for all elements, or one for each channel: dimension 1 of rank 4, 0 of rank 3.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Normalisation {
+    /// Numbers that are subtracted.
+    pub mean: Vec<f32>,
+    /// Numbers by which the differences are divided.
+    pub std: Vec<f32>,
+}
+
+/// Changes that [`convert`] made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ConvertedIo {
+    /// Name of the method.
+    pub method: String,
+    /// Inputs and outputs that changed.
+    pub values: Vec<ConvertedValue>,
+    /// Number of tests of the method, which were removed: their inputs or outputs are others.
+    pub removed_tests: usize,
+}
+
+/// An input or output that changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ConvertedValue {
+    /// Its name before.
+    pub name: String,
+    /// It is an input.
+    pub is_input: bool,
+    /// Word of the element type that the caller passes or gets.
+    pub scalar_type: String,
+    /// Order of dimensions that the caller passes or gets.
+    pub dim_order: Vec<u8>,
+    /// Number of calls that were added.
+    pub calls: usize,
+}
+
+/// A change of one input or output.
+struct Change {
+    name: String,
+    /// Position among the inputs or outputs.
+    position: usize,
+    is_input: bool,
+    value: usize,
+    /// The tensor of the caller.
+    tensor: Tensor,
+    normalised: Option<Normalisation>,
+}
+
+const CONVERT: &str = "dim_order_ops::_to_dim_order_copy.out";
+const SUBTRACT: &str = "aten::sub.out";
+const MULTIPLY: &str = "aten::mul.out";
+
+/// Converts inputs and outputs of a method. `name` returns the name of a value.
+///
+/// # Errors
+/// Names that the method does not have; inputs that the method writes; types that the conversion does not have; a method
+/// with stated offsets. Nothing is changed.
+pub fn convert(
+    program: &mut Program,
+    tests: &mut Vec<MethodTests>,
+    options: &ConvertedIoOptions,
+    name: impl Fn(usize, usize) -> Option<String>,
+) -> Result<ConvertedIo, EditError> {
+    let index = method_of(program, options.method.as_deref())?;
+    let plan = &program.plans()[index];
+    if let Some(reason) = kept_plan(plan) {
+        let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
+        return Err(EditError::request(message));
+    }
+    let method = Method::new(plan);
+    let (mut changes, mut errors) = (Vec::new(), Vec::<Diagnostic>::new());
+    for (is_input, ids, wanted) in [(true, &plan.inputs, &options.inputs), (false, &plan.outputs, &options.outputs)] {
+        let ids: Vec<usize> = ids.iter().flatten().filter_map(|id| id.within(plan.values().len())).collect();
+        let named = |value: usize| name(index, value).unwrap_or_else(|| format!("values[{value}]"));
+        let names: Vec<String> = ids.iter().map(|value| named(*value)).collect();
+        let normalised = options.normalised.iter().filter(|_| is_input);
+        let others = normalised.clone().filter(|(name, _)| wanted.iter().all(|(other, _)| other != name));
+        let all = wanted.iter().cloned().chain(others.map(|(name, _)| (name.clone(), IoType::default())));
+        for (name, io_type) in all {
+            let Some(position) = names.iter().position(|known| *known == name) else {
+                let (what, known) = (if is_input { "input" } else { "output" }, names.iter().map(String::as_str));
+                let message = format!("no {what} `{}`; there are {}", clipped(&name), first_names(known.clone()));
+                errors.push(Code::UnmetRequest.whole(message).suggest(&name, known));
+                continue;
+            };
+            let normalised = normalised.clone().find(|(other, _)| *other == name).map(|(_, by)| by.clone());
+            match change(&method, is_input, ids[position], io_type, normalised.as_ref()) {
+                Ok(tensor) => {
+                    let value = ids[position];
+                    changes.push(Change { name, position, is_input, value, tensor, normalised });
+                }
+                Err(reason) => {
+                    errors
+                        .push(Code::UnmetRequest.whole(format!("`{}` cannot be converted: {reason}", clipped(&name))));
+                }
+            }
+        }
+    }
+    if changes.is_empty() && errors.is_empty() {
+        errors.push(Code::UnmetRequest.whole("no input or output is named".to_owned()));
+    }
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    let mut done = ConvertedIo { method: plan.name.clone().unwrap_or_default(), ..ConvertedIo::default() };
+    for change in changes {
+        done.values.push(apply(program, index, change));
+    }
+    for tests in tests.iter_mut().filter(|tests| tests.method == done.method) {
+        done.removed_tests += std::mem::take(&mut tests.cases).len();
+    }
+    tests.retain(|tests| !tests.cases.is_empty());
+    Ok(done)
+}
+
+/// Returns the tensor of the caller.
+fn change(
+    method: &Method<'_>,
+    is_input: bool,
+    value: usize,
+    io_type: IoType,
+    normalised: Option<&Normalisation>,
+) -> Result<Tensor, String> {
+    let EValue::Tensor(tensor) = &method.values()[value] else { return Err("it is no tensor".to_owned()) };
+    let end = method.plan.instructions().count();
+    let mut accesses = method.value_accesses(value).filter(|access| (access.step as usize) < end);
+    if is_input && accesses.any(|access| access.kind.may_write()) {
+        return Err("the method writes it".to_owned());
+    }
+    if tensor.has_content() || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
+        return Err("it is a constant, or has no bound".to_owned());
+    }
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let own = tensor.dim_order.clone().unwrap_or_else(|| DimOrder::contiguous(sizes.len()));
+    let dim_order = match io_type.channels_last {
+        None => own.clone(),
+        Some(false) => DimOrder::contiguous(sizes.len()),
+        Some(true) if !matches!(sizes.len(), 4 | 5) => {
+            return Err("only tensors of rank 4 and 5 have channels last".to_owned());
+        }
+        Some(true) => DimOrder::channels_last(sizes.len()),
+    };
+    let scalar_type = io_type.scalar_type.unwrap_or(tensor.scalar_type);
+    if scalar_type == tensor.scalar_type && dim_order == own && normalised.is_none() {
+        return Err(format!("it is a tensor of {scalar_type} in this order already"));
+    }
+    if let Some(Normalisation { mean, std }) = normalised {
+        let channels = if sizes.len() > 3 { sizes[1] } else { sizes.first().copied().unwrap_or(1) };
+        let is_count = |numbers: &[f32]| numbers.len() == 1 || i32::try_from(numbers.len()) == Ok(channels);
+        if !is_count(mean) || !is_count(std) {
+            return Err(format!("expected one number, or one for each of {channels} channels, to normalise it"));
+        }
+        if tensor.scalar_type != ScalarType::FLOAT || !own.is_contiguous() {
+            return Err("only tensors of float32 in the order of their sizes are normalised".to_owned());
+        }
+        if std.iter().any(|number| !(number.is_finite() && *number != 0.0)) {
+            return Err("it cannot be divided by 0".to_owned());
+        }
+    }
+    Ok(Tensor { scalar_type, dim_order: Some(dim_order), extra_tensor_info: None, ..tensor.clone() })
+}
+
+/// Adds the calls and values of a change.
+fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue {
+    let Change { name, position, is_input, value, tensor, normalised } = change;
+    let numbers = |numbers: &[f32], rank: usize| {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        let mut sizes = vec![1; if numbers.len() == 1 { 0 } else { rank.min(3) }];
+        sizes.first_mut().into_iter().for_each(|size| *size = numbers.len() as i32);
+        (Tensor::new(ScalarType::FLOAT, &sizes), bytes)
+    };
+    let rank = tensor.sizes.as_ref().map_or(0, |sizes| sizes.len());
+    let constants = normalised.map(|Normalisation { mean, std }| {
+        let factors: Vec<f32> = std.iter().map(|std| 1.0 / std).collect();
+        [numbers(&mean, rank), numbers(&factors, rank)].map(|(tensor, bytes)| {
+            let data = TensorData::Blob(program.add_blob(Blob::bytes(bytes)));
+            Tensor { data, memory: Memory::None, ..tensor }
+        })
+    });
+    let plan = &mut program.plans_mut()[index];
+    let mut editor = Editor { plan, calls: Vec::new() };
+    let inner = editor.plan.values()[value].as_tensor().cloned().unwrap_or_else(Tensor::missing);
+    let planned = Memory::Auto { pool: None, persistent: false, shared: None };
+    let outer = editor.push(EValue::Tensor(tensor.clone()));
+    let own = ValueId::of(value);
+    let needs_copy = tensor.scalar_type != inner.scalar_type || tensor.dim_order != inner.dim_order;
+    let (from, to) = if is_input { (outer, own) } else { (own, outer) };
+    let mut last = from;
+    if needs_copy {
+        let order = if is_input { &inner } else { &tensor };
+        let items =
+            order.dim_order.iter().flat_map(|order| order.iter().map(|dim| i64::from(*dim))).collect::<Vec<_>>();
+        let items = items.into_iter().map(|dim| i64::from(editor.push(EValue::Int(dim)))).collect();
+        let (never, order) = (editor.push(EValue::Bool(false)), editor.push(EValue::IntList(Some(items))));
+        // The result of the last call is the tensor of the method.
+        let out = if constants.is_none() { to } else { editor.push_like(&inner, planned) };
+        editor.call(CONVERT, vec![from, never, order, out, out]);
+        last = out;
+    }
+    if let Some([mean, factors]) = constants {
+        let (mean, factors) = (editor.push(EValue::Tensor(mean)), editor.push(EValue::Tensor(factors)));
+        let (one, difference) = (editor.push(EValue::Int(1)), editor.push_like(&inner, planned));
+        editor.call(SUBTRACT, vec![last, mean, one, difference, difference]);
+        editor.call(MULTIPLY, vec![difference, factors, to, to]);
+    }
+    let calls = editor.finish(is_input);
+    let ids = if is_input { &mut plan.inputs } else { &mut plan.outputs };
+    if let Some(id) = ids.as_mut().and_then(|ids| ids.get_mut(position)) {
+        *id = outer;
+    }
+    // What was memory of the caller is an intermediate result.
+    if let Some(tensor) = plan.tensor_mut(value)
+        && tensor.memory == Memory::None
+    {
+        tensor.memory = planned;
+    }
+    ConvertedValue {
+        name,
+        is_input,
+        scalar_type: tensor.scalar_type.to_string(),
+        dim_order: tensor.dim_order.iter().flat_map(|order| order.iter().copied()).collect(),
+        calls,
+    }
+}
+
+/// A method, with calls that are not inserted yet.
+struct Editor<'p> {
+    plan: &'p mut ExecutionPlan,
+    calls: Vec<Instruction>,
+}
+
+impl Editor<'_> {
+    fn push(&mut self, value: EValue) -> ValueId {
+        let values = self.plan.values.get_or_insert_default();
+        values.push(value);
+        ValueId::of(values.len() - 1)
+    }
+
+    /// Adds a tensor like another one.
+    fn push_like(&mut self, tensor: &Tensor, memory: Memory) -> ValueId {
+        self.push(EValue::Tensor(Tensor { memory, extra_tensor_info: None, ..tensor.clone() }))
+    }
+
+    fn call(&mut self, name: &str, args: Vec<ValueId>) {
+        let operators = self.plan.operators.get_or_insert_default();
+        let new = Operator::new(name);
+        let position = operators.iter().position(|operator| *operator == new).unwrap_or_else(|| {
+            operators.push(new);
+            operators.len() - 1
+        });
+        self.calls.push(Instruction::KernelCall { op_index: OperatorId::of(position), args: Some(args.into()) });
+    }
+
+    /// Inserts the calls at the begin of the first chain, or at the end of the last one. Returns their number.
+    fn finish(self, at_begin: bool) -> usize {
+        let count = self.calls.len();
+        let chains = self.plan.chains.get_or_insert_default();
+        let chain = if at_begin { chains.first_mut() } else { chains.last_mut() };
+        let Some(chain) = chain else { return 0 };
+        let instructions = chain.instructions.get_or_insert_default();
+        if let Some(traces) = &mut chain.stacktrace {
+            let at = if at_begin { 0 } else { traces.len() };
+            traces.splice(at..at, std::iter::repeat_n(None, count));
+        }
+        if at_begin {
+            for instruction in instructions.iter_mut() {
+                if let Instruction::JumpFalseCall { destination_instruction, .. } = instruction {
+                    *destination_instruction = destination_instruction.saturating_add(count as i32);
+                }
+            }
+            instructions.splice(0..0, self.calls);
+        } else {
+            instructions.extend(self.calls);
+        }
+        count
+    }
+}
