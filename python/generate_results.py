@@ -22,7 +22,7 @@ TARGET = HERE / "pte_emit" / "results.py"
 FILES = {
     "check": ["FindingsDocument"],
     "diff": ["DiffDocument"],
-    "edit": ["Optimization", "BoundReport", "Merged", "Extracted", "ChangedOutputs", "QuantizedIo"],
+    "edit": ["Optimization", "BoundReport", "Merged", "Extracted", "ChangedOutputs", "ConvertedIo", "QuantizedIo"],
     "explain": ["Explanation"],
     "firmware": ["Firmware"],
     "inspect": ["Inspection", "Delegation", "FileSize", "MemoryDocument"],

@@ -120,7 +120,7 @@ pub mod inspect {
     pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
     pub use pte_inspect::calls::CallSummary;
     pub use pte_inspect::constant_calls::ConstantCalls;
-    pub use pte_inspect::delegation::{Delegation, MethodWork, OperatorWork, Work};
+    pub use pte_inspect::delegation::{Delegation, MethodWork, OperatorWork, Workload};
     pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
     pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
     pub use pte_inspect::report::ReportFormat;

@@ -34,6 +34,7 @@ __all__ = [
     "extract",
     "merge",
     "optimize",
+    "convert_io",
     "quantize_io",
     "remove_metadata",
     "rename",
@@ -110,6 +111,14 @@ def change_outputs(
     remove: _Some[str] = ...,
     method: str | None = None,
 ) -> tuple[Program, results.ChangedOutputs]: ...
+def convert_io(
+    model: _Source,
+    *,
+    inputs: dict[str, str] = ...,
+    outputs: dict[str, str] = ...,
+    normalize: dict[str, tuple[_Some[float], _Some[float]]] = ...,
+    method: str | None = None,
+) -> tuple[Program, results.ConvertedIo]: ...
 def quantize_io(
     model: _Source,
     *,

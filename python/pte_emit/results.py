@@ -8,21 +8,22 @@ from ._typed import Listing, Result
 
 __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "BoundaryBuffers", "BoundaryTensor", "Bounded",
     "BoundedDelegate", "BoundedInput", "CallSummary", "ChangedOutputs", "Circumstances", "ComparedTime", "ConstantCalls",
-    "ConstantsSummary", "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart", "DelegateSummary", "DelegateTime",
-    "Delegation", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference", "Differences", "DifferingElement",
-    "DifferingPart", "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "Firmware",
-    "FirmwareFile", "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection", "InstructionChange",
-    "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level",
-    "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference", "ManifestDifferenceKind", "ManifestEntry", "ManifestKind",
-    "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition",
-    "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary", "MethodWork",
-    "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument", "OperatorDescription",
-    "OperatorTime", "OperatorWork", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference",
-    "OutputDifferenceKind", "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo", "QuantizedValue",
-    "Role", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary",
-    "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary",
-    "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison", "ValueSummary", "Verification",
-    "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation", "WeightMismatch", "Work"]
+    "ConstantsSummary", "ConvertedIo", "ConvertedValue", "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart",
+    "DelegateSummary", "DelegateTime", "Delegation", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference",
+    "Differences", "DifferingElement", "DifferingPart", "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding",
+    "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection",
+    "InstructionChange", "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList", "KernelUse",
+    "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference", "ManifestDifferenceKind",
+    "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod",
+    "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary",
+    "MethodWork", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument",
+    "OperatorDescription", "OperatorTime", "OperatorWork", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison",
+    "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo",
+    "QuantizedValue", "Role", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode",
+    "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport",
+    "TestResult", "TestsSummary", "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison",
+    "ValueSummary", "Verification", "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation",
+    "WeightMismatch", "Workload"]
 
 
 class Diagnosis(Result):
@@ -483,6 +484,34 @@ class ChangedOutputs(Result):
     """Name of the method."""
     outputs: list[str]
     """Names of its outputs."""
+
+
+class ConvertedValue(Result):
+    """An input or output that changed."""
+
+    __slots__ = ('calls', 'dim_order', 'is_input', 'name', 'scalar_type')
+    calls: int
+    """Number of calls that were added."""
+    dim_order: list[int]
+    """Order of dimensions that the caller passes or gets."""
+    is_input: bool
+    """It is an input."""
+    name: str
+    """Its name before."""
+    scalar_type: str
+    """Word of the element type that the caller passes or gets."""
+
+
+class ConvertedIo(Result):
+    """Changes that `convert` made."""
+
+    __slots__ = ('method', 'removed_tests', 'values')
+    method: str
+    """Name of the method."""
+    removed_tests: int
+    """Number of tests of the method, which were removed: their inputs or outputs are others."""
+    values: list[ConvertedValue]
+    """Inputs and outputs that changed."""
 
 
 class QuantizedValue(Result):
@@ -1052,7 +1081,7 @@ class Inspection(Result):
     _optional = ('constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'newer', 'releases', 'required_keys', 'shared_bytes', 'tests')
 
 
-class Work(Result):
+class Workload(Result):
     """Figures of calls."""
 
     __slots__ = ('calls', 'macs', 'read', 'unknown', 'written')
@@ -1069,7 +1098,7 @@ class Work(Result):
 
 
 class OperatorWork(Result):
-    """Work of an operator."""
+    """Workload of an operator."""
 
     __slots__ = ('backend', 'calls', 'macs', 'operator', 'read', 'unknown', 'written')
     backend: str | None
@@ -1089,12 +1118,12 @@ class OperatorWork(Result):
 
 
 class MethodWork(Result):
-    """Work of a method."""
+    """Workload of a method."""
 
     __slots__ = ('delegated', 'kernels', 'name', 'operators')
-    delegated: Work
+    delegated: Workload
     """Operations in delegates."""
-    kernels: Work
+    kernels: Workload
     """Calls of kernels."""
     name: str
     """Name."""
@@ -1103,7 +1132,7 @@ class MethodWork(Result):
 
 
 class Delegation(Listing[MethodWork]):
-    """Work of the methods of a program."""
+    """Workload of the methods of a program."""
 
     __slots__ = ('methods',)
     methods: list[MethodWork]
@@ -2087,6 +2116,7 @@ Optimization._made = {'methods': OptimizedMethod}
 Bounded._made = {'delegates': BoundedDelegate, 'inputs': BoundedInput, 'kept': KeptResults}
 BoundReport._made = {'bounded': Bounded}
 Merged._made = {'methods': MergedMethod, 'moved_state': 'tuples', 'shared_state': SharedBuffer}
+ConvertedIo._made = {'values': ConvertedValue}
 QuantizedIo._made = {'values': QuantizedValue}
 CallSummary._made = {'arguments': ValueSummary}
 DelegateMemory._made = {'parts': DelegatePart}
@@ -2098,7 +2128,7 @@ FirmwarePool._made = {'parts': FirmwarePoolPart}
 Firmware._made = {'files': FirmwareFile, 'pools': FirmwarePool}
 MethodSummary._made = {'constant_calls': ConstantCalls, 'delegates': DelegateSummary, 'inputs': InterfaceSummary, 'method_allocator': AllocatorSummary, 'outputs': InterfaceSummary, 'state': StateSummary}
 Inspection._made = {'header': HeaderFacts, 'segments': SegmentFacts, 'constants': ConstantsSummary, 'duplicates': DuplicateData, 'keys': KeySummary, 'methods': MethodSummary, 'needs': NeededRelease, 'tests': TestsSummary}
-MethodWork._made = {'delegated': Work, 'kernels': Work, 'operators': OperatorWork}
+MethodWork._made = {'delegated': Workload, 'kernels': Workload, 'operators': OperatorWork}
 Delegation._made = {'methods': MethodWork}
 SizeNode._made = {'children': SizeNode}
 FileSize._made = {'children': SizeNode}

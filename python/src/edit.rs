@@ -8,7 +8,7 @@ use pte_emit::{
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
         BoundOptions, InputBound, MergeOptions, MetadataOptions, MethodRename, NameRule, OptimizeOptions, OptimizePass,
-        OutputOptions, QuantizedIoOptions, StripKind,
+        ConvertedIoOptions, IoType, Normalisation, OutputOptions, QuantizedIoOptions, StripKind,
     },
     payload::PayloadContent,
     weights::{SetWeightsOptions, WeightChanges},
@@ -136,6 +136,43 @@ pub fn quantize_io<'py>(
     let model = model.0;
     changed(py, "QuantizedIo", move || {
         let (resolved, done) = model.quantize_io(&options)?;
+        Ok((resolved, json(&done)))
+    })
+}
+
+/// Returns a program whose inputs and outputs have other element types or orders of dimensions, or are normalised; and a
+/// `ConvertedIo`.
+///
+/// `inputs` and `outputs` are by name: an element type such as `"uint8"`, `"channels_last"`, or both as
+/// `"uint8,channels_last"`. `normalize` is by name, too: a mean and a standard deviation, each a number or a list with
+/// one for each channel. `method` is needed if the program has several.
+#[pyfunction]
+#[pyo3(signature = (model, *, inputs=BTreeMap::new(), outputs=BTreeMap::new(), normalize=BTreeMap::new(), method=None))]
+pub fn convert_io<'py>(
+    py: Python<'py>,
+    model: Source,
+    inputs: BTreeMap<String, String>,
+    outputs: BTreeMap<String, String>,
+    normalize: BTreeMap<String, (OneOrMore<f32>, OneOrMore<f32>)>,
+    method: Option<String>,
+) -> PyResult<Changed<'py>> {
+    let types = |types: BTreeMap<String, String>| {
+        let io_type = |(name, words): (String, String)| match IoType::parse(&words) {
+            Some(io_type) => Ok((name, io_type)),
+            None => Err(PyValueError::new_err(format!(
+                "{name}: expected an element type, channels_last, contiguous, or both, found {words:?}"
+            ))),
+        };
+        types.into_iter().map(io_type).collect::<PyResult<Vec<_>>>()
+    };
+    let mut options = ConvertedIoOptions::default().method(method).inputs(types(inputs)?).outputs(types(outputs)?);
+    let by = |(name, (mean, std)): (String, (OneOrMore<f32>, OneOrMore<f32>))| {
+        (name, Normalisation { mean: mean.0, std: std.0 })
+    };
+    options.normalised = normalize.into_iter().map(by).collect();
+    let model = model.0;
+    changed(py, "ConvertedIo", move || {
+        let (resolved, done) = model.convert_io(&options)?;
         Ok((resolved, json(&done)))
     })
 }

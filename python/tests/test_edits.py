@@ -85,3 +85,7 @@ def test_outputs_and_their_types_are_changed(linear: Path) -> None:
     assert [(value.name, value.scalar_type, value.scale) for value in quantized.values] == [("x", "int8", 0.5), ("y", "int8", 0.5)]
     with pytest.raises(pte_emit.Error, match="no input is quantized"):
         pte_emit.quantize_io(linear)
+    program, converted = pte_emit.convert_io(linear, inputs={"x": "uint8"}, outputs={"y": "float16"}, normalize={"x": (127.5, [127.5])})
+    assert [(value.name, value.scalar_type, value.calls) for value in converted.values] == [("x", "uint8", 3), ("y", "float16", 1)]
+    with pytest.raises(ValueError, match="x: expected an element type"):
+        pte_emit.convert_io(linear, inputs={"x": "image"})

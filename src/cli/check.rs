@@ -305,6 +305,9 @@ fn add_target(
     Ok(())
 }
 
+/// The results for each release, and the target.
+type ForTarget<'t> = (Vec<Validated>, Option<&'t Target>);
+
 /// Validates a binary file, or the files that YAML assembles to, for each target and each release; if there is no
 /// release, for that of the target. What does not depend on the target is done once.
 ///
@@ -315,7 +318,7 @@ pub fn validate_source<'t>(
     options: &CheckOptions,
     releases: &[Option<Release>],
     targets: &'t [Target],
-) -> Result<Vec<(Vec<Validated>, Option<&'t Target>)>, Error> {
+) -> Result<Vec<ForTarget<'t>>, Error> {
     let targets: Vec<Option<&Target>> =
         if targets.is_empty() { vec![None] } else { targets.iter().map(Some).collect() };
     let of_target = |target: Option<&Target>| match releases {

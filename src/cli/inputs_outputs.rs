@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::ScalarType;
 use pte_emit::command::text::{clipped, counted};
 use pte_emit::edit::{ConvertedIo, ConvertedIoOptions, IoType, Normalisation, QuantizedIo, QuantizedIoOptions};
 
@@ -34,8 +33,8 @@ pub struct IoArguments {
     /// Convert an output to this element type, order of dimensions, or both; may be repeated
     #[arg(long = "output-type", value_name = "NAME=TYPE[,ORDER]", value_parser = io_type)]
     outputs: Vec<(String, IoType)>,
-    /// Normalise an input: subtract MEAN and divide by STD, one number or one for each channel, separated by commas; may
-    /// be repeated
+    /// Normalise an input: subtract MEAN and divide by STD, one number or one for each channel, separated by commas;
+    /// may be repeated
     #[arg(long, value_name = "NAME=MEAN/STD", value_parser = normalisation)]
     normalize: Vec<(String, Normalisation)>,
     /// Method; needed once if there are several
@@ -49,14 +48,7 @@ pub struct IoArguments {
 fn io_type(text: &str) -> Result<(String, IoType), String> {
     let expected = || "expected NAME=TYPE, such as x=uint8, x=channels_last or x=uint8,channels_last".to_owned();
     let (name, words) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
-    let mut io_type = IoType::default();
-    for word in words.split(',').map(str::trim) {
-        match word {
-            "channels_last" => io_type.channels_last = Some(true),
-            "contiguous" => io_type.channels_last = Some(false),
-            _ => io_type.scalar_type = Some(ScalarType::parse(word).ok_or_else(expected)?),
-        }
-    }
+    let io_type = IoType::parse(words).ok_or_else(expected)?;
     Ok((name.to_owned(), io_type))
 }
 

@@ -12,7 +12,7 @@ use pte_emit::{
     check::Work,
     inspect::{
         ConstantsSummary, DelegateInterface, DelegateSummary, Delegation, DuplicateData, FileFacts, InspectOptions,
-        Inspection, InterfaceSummary, MethodSummary, ProgramSummary, Work as OperatorFigures,
+        Inspection, InterfaceSummary, MethodSummary, ProgramSummary, Workload,
     },
     release::Release,
 };
@@ -119,11 +119,11 @@ fn write_delegation(label: &str, found: &Delegation, limit: usize, paint: Paint,
         let title = format!("{}: method {}", escaped(label), clipped(&method.name));
         let _ = writeln!(out, "{}", paint.text(HEADING, &title));
         let total = method.delegated.macs.saturating_add(method.kernels.macs);
-        let share = |work: &OperatorFigures| match total {
+        let share = |work: &Workload| match total {
             0 => "-".to_owned(),
             _ => format!("{:.1}%", work.macs as f64 * 100.0 / total as f64),
         };
-        let row = |what: &str, work: &OperatorFigures| {
+        let row = |what: &str, work: &Workload| {
             let intensity = match work.bytes() {
                 0 => "-".to_owned(),
                 bytes => format!("{:.2}", work.macs as f64 / bytes as f64),

@@ -211,14 +211,14 @@ fn run_method(
         *out += &profile::tables(model, &Recording::open(etdump)?, &found.method, TIMES)?;
     }
     let mut exit = Exit::Ok;
-    if let Some(file) = &arguments.expected {
-        if let Some(difference) = &found.compare(file, arguments.tolerance())?.difference {
-            exit = Exit::Input;
-            let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
-            let message =
-                format!("`{}`: {}", name.unwrap_or_else(|| "--tap".to_owned()), test::difference_text(difference));
-            messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
-        }
+    if let Some(file) = &arguments.expected
+        && let Some(difference) = &found.compare(file, arguments.tolerance())?.difference
+    {
+        exit = Exit::Input;
+        let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
+        let message =
+            format!("`{}`: {}", name.unwrap_or_else(|| "--tap".to_owned()), test::difference_text(difference));
+        messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
     }
     let mut outputs = Outputs::default();
     if let Some(path) = &arguments.save_outputs {

@@ -16,7 +16,7 @@ mod tests {
     use pte_emit::{
         deploy::{Firmware, KernelList},
         diff::NumericComparison,
-        edit::{BoundReport, ChangedOutputs, Extracted, Merged, Optimization, QuantizedIo},
+        edit::{BoundReport, ChangedOutputs, ConvertedIo, Extracted, Merged, Optimization, QuantizedIo},
         inspect::{Delegation, FileSize, Inspection},
         payload::{Payload, PayloadSummary},
         profile::TimeProfile,
@@ -114,6 +114,7 @@ mod tests {
                         of::<Merged>,
                         of::<Extracted>,
                         of::<ChangedOutputs>,
+                        of::<ConvertedIo>,
                         of::<QuantizedIo>,
                     ],
                 ),

@@ -300,21 +300,21 @@ impl Model {
     /// that are read and written.
     ///
     /// The result consists of [`MethodWork`](crate::inspect::MethodWork),
-    /// [`OperatorWork`](crate::inspect::OperatorWork) and [`Work`](crate::inspect::Work).
+    /// [`OperatorWork`](crate::inspect::OperatorWork) and [`Workload`](crate::inspect::Workload).
     ///
     /// ```
     /// use pte_emit::Model;
-    /// use pte_emit::inspect::{Delegation, MethodWork, OperatorWork, Work};
+    /// use pte_emit::inspect::{Delegation, MethodWork, OperatorWork, Workload};
     ///
     /// // addmm of x [1, 4] and wt [4, 3]: 12 products.
     /// let found: Delegation = Model::open("examples/linear.yaml")?.delegation()?;
     /// let forward: &MethodWork = &found.methods[0];
     /// let first: &OperatorWork = &forward.operators[0];
     /// assert_eq!((&*first.operator, first.backend.as_deref()), ("aten::addmm.out", None));
-    /// let Work { calls, macs, read, written, .. } = first.work;
+    /// let Workload { calls, macs, read, written, .. } = first.work;
     /// assert_eq!((calls, macs, read, written), (1, 12, 4 * (3 + 4 + 12), 4 * 3));
     /// assert_eq!(first.work.bytes(), 4 * (3 + 4 + 12 + 3));
-    /// assert_eq!(forward.delegated, Work::default());
+    /// assert_eq!(forward.delegated, Workload::default());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

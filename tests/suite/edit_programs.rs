@@ -18,6 +18,7 @@ use pte_generate::calls::repeatable;
 use pte_generate::programs::{KnownOperator, control_flow, program};
 use pte_generate::random::Random;
 
+use crate::support::folder::Folder;
 use crate::support::program::in_place_operators;
 use crate::support::{mutation, root};
 
@@ -253,6 +254,36 @@ fn only_what_is_quantized_alone_becomes_a_quantized_input() {
         let error = quantized(&model(uses), names).map(|_| ()).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn what_cannot_be_converted_is_said() {
+    let folder = Folder::new(&[(
+        "m.yaml",
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [1, 3, 2, 2]}, n: 4}, inputs: [x, n], outputs: [y],
+          instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}",
+    )]);
+    let io = |arguments: &[&str]| folder.run(&[&["io", "m.yaml", "-o", "new.pte"], arguments].concat());
+    for (argument, expected) in [
+        ("--input-type=z=uint8", "no input `z`; there are `x`, `n`"),
+        ("--output-type=x=uint8", "no output `x`; there are `y`"),
+        ("--input-type=n=uint8", "`n` cannot be converted: it is no tensor"),
+        ("--input-type=x=float32", "it is a tensor of float32 in this order already"),
+        ("--normalize=x=1,2/3", "expected one number, or one for each of 3 channels"),
+        ("--normalize=x=1/0", "it cannot be divided by 0"),
+    ] {
+        io(&[argument]).exits(1).stderr_contains(expected);
+    }
+    for argument in ["--input-type=x=image", "--normalize=x=1", "--input-type=uint8"] {
+        io(&[argument]).exits(2).stderr_contains("expected NAME=");
+    }
+    io(&[]).exits(2);
+    io(&["--quantized", "--input-type=x=uint8"]).exits(2);
+    assert_eq!(folder.names(), ["m.yaml"]);
+    io(&["--input-type=x=uint8,channels_last", "--normalize=x=1,2,3/4"])
+        .exits(0)
+        .stderr_contains("input `x`: uint8, dim_order [0, 2, 3, 1], 3 calls");
+    folder.run(&["check", "new.pte"]).exits(0);
 }
 
 /// Metadata are for the application, and no data that a delegate lacks.

@@ -23,6 +23,9 @@ use pte_operators::inference::{self, Argument, InferenceError, IntMeta, ResultMe
 /// Elements of a content.
 pub type ConstantInts = Arc<[i64]>;
 
+/// Elements of a content in the order of memory: those that are the same whatever the caller passes.
+pub type SameInts = Arc<[Option<i64>]>;
+
 /// Largest result that is computed, in bytes.
 const MAX_RESULT: usize = 16 << 20;
 

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use super::contents::{Assumption, ConstantInts, Item, Node};
+use super::contents::{Assumption, ConstantInts, Item, Node, SameInts};
 use super::finding::{Findings, Locator};
 use super::semantics::method::MethodAnalysis;
-use super::semantics::values::{SameInts, Values};
+use super::semantics::values::Values;
 use crate::RuleId::*;
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::diagnostics::counted;

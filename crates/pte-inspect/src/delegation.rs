@@ -15,7 +15,7 @@ use pte_operators::facts::Products;
 use pte_xnnpack::draft::{Draft, DraftNode};
 use pte_xnnpack::payloads::Payloads;
 
-/// Work of the methods of a program.
+/// Workload of the methods of a program.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub struct Delegation {
     pub methods: Vec<MethodWork>,
 }
 
-/// Work of a method.
+/// Workload of a method.
 #[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -32,14 +32,14 @@ pub struct MethodWork {
     /// Name.
     pub name: String,
     /// Operations in delegates.
-    pub delegated: Work,
+    pub delegated: Workload,
     /// Calls of kernels.
-    pub kernels: Work,
+    pub kernels: Workload,
     /// By operator, those with most MACs first, then by bytes.
     pub operators: Vec<OperatorWork>,
 }
 
-/// Work of an operator.
+/// Workload of an operator.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -48,16 +48,16 @@ pub struct OperatorWork {
     pub backend: Option<String>,
     /// Operator, or operation of a payload. `(payload)` for payloads that are not decoded.
     pub operator: String,
-    /// Work of all its calls.
+    /// Workload of all its calls.
     #[serde(flatten)]
-    pub work: Work,
+    pub work: Workload,
 }
 
 /// Figures of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Work {
+pub struct Workload {
     /// Number of calls.
     pub calls: u64,
     /// Multiply-accumulate operations; those of operators whose number is not known are missing.
@@ -70,9 +70,9 @@ pub struct Work {
     pub written: u64,
 }
 
-impl Work {
-    fn add(&mut self, other: Work) {
-        let Work { calls, macs, unknown, read, written } = other;
+impl Workload {
+    fn add(&mut self, other: Workload) {
+        let Workload { calls, macs, unknown, read, written } = other;
         self.calls = self.calls.saturating_add(calls);
         self.macs = self.macs.saturating_add(macs);
         self.unknown = self.unknown.saturating_add(unknown);
@@ -97,14 +97,14 @@ impl Delegation {
 
 fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     let operators = MethodOperators::known(plan);
-    let mut found: BTreeMap<(Option<String>, String), Work> = BTreeMap::new();
-    let mut drafts: BTreeMap<usize, Vec<(String, Work)>> = BTreeMap::new();
+    let mut found: BTreeMap<(Option<String>, String), Workload> = BTreeMap::new();
+    let mut drafts: BTreeMap<usize, Vec<(String, Workload)>> = BTreeMap::new();
     for instruction in plan.instructions() {
         match instruction {
             Instruction::KernelCall { op_index, .. } => {
                 let operator = plan.operators.as_deref().and_then(|operators| op_index.item(operators));
                 let name = operator.and_then(|operator| operator.full_name()).unwrap_or_default();
-                let mut work = Work { calls: 1, ..Work::default() };
+                let mut work = Workload { calls: 1, ..Workload::default() };
                 let mut seen = Vec::new();
                 for usage in operators.uses(instruction) {
                     // Outs are arguments twice.
@@ -137,7 +137,7 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
                 let rows = drafts.entry(index).or_insert_with(|| {
                     let draft = payloads.xnnpack(delegate).and_then(|payload| payload.draft().ok());
                     draft.map_or_else(
-                        || vec![("(payload)".to_owned(), Work { calls: 1, unknown: 1, ..Work::default() })],
+                        || vec![("(payload)".to_owned(), Workload { calls: 1, unknown: 1, ..Workload::default() })],
                         |draft| draft.nodes.iter().map(|node| operation(draft, node)).collect(),
                     )
                 });
@@ -162,14 +162,14 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
 }
 
 /// Returns the figures of an operation of a graph.
-fn operation(draft: &Draft, node: &DraftNode) -> (String, Work) {
+fn operation(draft: &Draft, node: &DraftNode) -> (String, Workload) {
     let bytes = |is_output: bool| {
         let values = node.values(is_output).filter_map(|value| draft.values.get(value));
         values.fold(0, |sum: u64, value| sum.saturating_add(value.nbytes()))
     };
     let macs = draft.products(node);
     let (read, written) = (bytes(false), bytes(true));
-    let work = Work { calls: 1, macs: macs.unwrap_or(0), unknown: u64::from(macs.is_none()), read, written };
+    let work = Workload { calls: 1, macs: macs.unwrap_or(0), unknown: u64::from(macs.is_none()), read, written };
     (node.operation.word().to_owned(), work)
 }
 

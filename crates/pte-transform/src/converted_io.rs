@@ -42,6 +42,30 @@ pub struct IoType {
     pub channels_last: Option<bool>,
 }
 
+impl IoType {
+    /// Parses an element type, `channels_last` or `contiguous`, or both, separated by a comma.
+    ///
+    /// ```
+    /// use pte_model::format::ScalarType;
+    /// use pte_transform::converted_io::IoType;
+    ///
+    /// let both = IoType::parse("uint8,channels_last").unwrap();
+    /// assert_eq!((both.scalar_type, both.channels_last), (Some(ScalarType::BYTE), Some(true)));
+    /// assert_eq!(IoType::parse("image"), None);
+    /// ```
+    pub fn parse(words: &str) -> Option<IoType> {
+        let mut io_type = IoType::default();
+        for word in words.split(',').map(str::trim) {
+            match word {
+                "channels_last" => io_type.channels_last = Some(true),
+                "contiguous" => io_type.channels_last = Some(false),
+                _ => io_type.scalar_type = Some(ScalarType::parse(word)?),
+            }
+        }
+        Some(io_type)
+    }
+}
+
 /// Numbers of a normalisation, one for all elements, or one for each channel: dimension 1 of rank 4, 0 of rank 3.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Normalisation {
@@ -100,8 +124,8 @@ const MULTIPLY: &str = "aten::mul.out";
 /// Converts inputs and outputs of a method. `name` returns the name of a value.
 ///
 /// # Errors
-/// Names that the method does not have; inputs that the method writes; types that the conversion does not have; a method
-/// with stated offsets. Nothing is changed.
+/// Names that the method does not have; inputs that the method writes; types that the conversion does not have; a
+/// method with stated offsets. Nothing is changed.
 pub fn convert(
     program: &mut Program,
     tests: &mut Vec<MethodTests>,

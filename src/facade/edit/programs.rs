@@ -404,8 +404,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Names that the method does not have, inputs that it writes, numbers for other channels; a method whose memory plan
-    /// no planner gives.
+    /// Names that the method does not have, inputs that it writes, numbers for other channels; a method whose memory
+    /// plan no planner gives.
     pub fn convert_io(&self, options: &ConvertedIoOptions) -> Result<(Resolved, ConvertedIo), Error> {
         self.edit_io(|program, tests, name| converted_io::convert(program, tests, options, name))
     }

@@ -7,12 +7,11 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
-use super::super::super::contents::{Assumption, Contents, Item, Node, SAMPLES};
+use super::super::super::contents::{Assumption, Contents, Item, Node, SAMPLES, SameInts};
 use super::super::limits::Budget;
 use super::super::method::MethodAnalysis;
-use super::{Values, first_element, is_kernel};
+use super::machine::{Values, first_element, is_kernel};
 use pte_analysis::inference::{literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::data::workers;
@@ -48,9 +47,6 @@ const MAX_CALLS: usize = 256;
 /// Sizes of a dynamic dimension by its bound, for each sample.
 const SIZES: [fn(i64) -> i64; SAMPLES as usize] =
     [|bound| bound, |_| 1, |bound| bound / 2, |bound| bound - 1, |bound| bound / 3 + 1];
-
-/// Elements of a content in the order of memory: those that are the same for all samples.
-pub type SameInts = Arc<[Option<i64>]>;
 
 /// Evaluation of the operands of a method with one sample.
 struct Samples<'m, 'p> {

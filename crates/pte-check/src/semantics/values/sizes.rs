@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::super::super::contents::{Assumption, Item};
 use super::super::method::MethodAnalysis;
 use super::super::possible::{Possible, Why};
-use super::{Combination, MAX_PARTNERS, Machine, accepts, undecided};
+use super::machine::{Combination, MAX_PARTNERS, Machine, accepts, undecided};
 use pte_analysis::aliases::{AliasKind, Groups};
 use pte_analysis::inference::{self, Inference, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
