@@ -7,8 +7,8 @@ use pte_emit::{
     Blob, Code, Report, Resolved,
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
-        BoundOptions, InputBound, MergeOptions, MetadataOptions, MethodRename, NameRule, OptimizeOptions, OptimizePass,
-        ConvertedIoOptions, IoType, Normalisation, OutputOptions, QuantizedIoOptions, StripKind,
+        BoundOptions, ConvertedIoOptions, InputBound, IoType, MergeOptions, MetadataOptions, MethodRename, NameRule,
+        Normalisation, OptimizeOptions, OptimizePass, OutputOptions, QuantizedIoOptions, StripKind,
     },
     payload::PayloadContent,
     weights::{SetWeightsOptions, WeightChanges},

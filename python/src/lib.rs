@@ -33,8 +33,8 @@ mod _pte_emit {
     use super::builder::{BuilderValue, DType, MethodBuilder};
     #[pymodule_export]
     use super::edit::{
-        bound, change_outputs, convert_io, embed, extract, merge, optimize, quantize_io, remove_metadata, rename, replace_payload,
-        set_metadata, set_weights, strip,
+        bound, change_outputs, convert_io, embed, extract, merge, optimize, quantize_io, remove_metadata, rename,
+        replace_payload, set_metadata, set_weights, strip,
     };
     #[pymodule_export]
     use super::elements::{Tensor, Value};

@@ -361,7 +361,8 @@ impl Model {
         let release = runtime.map(release).transpose()?;
         let model = with(&self.0, &with_files.0);
         let found = run(py, move |_| -> Result<String, Failure> {
-            let targets = target.map(|path| check::open_target(&path, None)).transpose()?.into_iter().collect::<Vec<_>>();
+            let targets =
+                target.map(|path| check::open_target(&path, None)).transpose()?.into_iter().collect::<Vec<_>>();
             if model.is_text() {
                 model.assembly()?;
             }
