@@ -18,7 +18,7 @@ use pte_model::format::Format;
 use pte_model::program::test_cases::{MethodTests, TestCase};
 use pte_model::program::{ExecutionPlan, Program};
 use pte_run::compare::{self, OutputComparison};
-use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
+use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
 use serde::Serialize;
 
@@ -284,7 +284,8 @@ impl Prepared {
 
     /// Runs the tests that the options select.
     fn run(&self, options: &TestOptions) -> Result<Vec<TestOutcome>, Error> {
-        let mut outcomes = Vec::new();
+        let mut outcomes: Vec<TestOutcome> = Vec::new();
+        let mut process = None;
         let patterns: Vec<Pattern> = options.tests.iter().map(Pattern::new).collect();
         for method in &self.methods {
             let selected = |index: usize| {
@@ -297,29 +298,34 @@ impl Prepared {
                     return Ok(outcomes);
                 }
                 let has_run = if selected(index) {
-                    let outcome = self.outcome(method, index, &before, options)?;
+                    let outcome = self.outcome((method, index), &before, options, &mut process)?;
                     outcomes.push(outcome);
                     outcomes.last().is_some_and(|outcome| outcome.error.is_none())
                 } else {
                     // As if all were selected: what later tests find depends on those that run.
                     let is_last = !(index + 1..method.tests.len()).any(selected);
                     let case = test.as_ref().ok().filter(|_| method.keeps_state && !is_last);
-                    case.is_some_and(|case| self.execute(method, case, &before, options).is_ok())
+                    case.is_some_and(|case| self.execute(method, case, &before, options, &mut process).is_ok())
                 };
                 if let Some(case) = test.as_ref().ok().filter(|_| method.keeps_state && has_run) {
                     before.push(case);
                 }
             }
         }
+        if let Some(Err(error)) = process.map(|process: TestProcess| process.session.finish())
+            && let Some(outcome) = outcomes.last_mut().filter(|outcome| outcome.error.is_none())
+        {
+            (outcome.result, outcome.error) = (TestResult::Error, Some(error.into()));
+        }
         Ok(outcomes)
     }
 
     fn outcome(
         &self,
-        method: &PreparedMethod,
-        index: usize,
+        (method, index): (&PreparedMethod, usize),
         before: &[&TestCase],
         options: &TestOptions,
+        process: &mut Option<TestProcess>,
     ) -> Result<TestOutcome, Error> {
         let mut outcome = TestOutcome {
             method: method.name.clone(),
@@ -337,7 +343,7 @@ impl Prepared {
                 return Ok(outcome);
             }
         };
-        match self.execute(method, case, before, options) {
+        match self.execute(method, case, before, options, process) {
             Err(error) => outcome.error = Some(error.into()),
             Ok(found) => {
                 if case.outputs.is_some() {
@@ -354,23 +360,67 @@ impl Prepared {
         Ok(outcome)
     }
 
-    /// Runs a test in a new process, after others.
+    /// Runs a test after others: in the process of the tests before it, if it answers, or else in a new one.
     fn execute(
         &self,
         method: &PreparedMethod,
         case: &TestCase,
         before: &[&TestCase],
         options: &TestOptions,
+        process: &mut Option<TestProcess>,
     ) -> Result<Vec<OutputValue>, RunError> {
-        let runs = before.len() as u64 + 1;
-        let limits = with_outputs(&options.limits, method.output_bytes.saturating_mul(runs));
-        let mut session = Session::start(&options.runner, &self.program, &self.data, &limits)?;
-        session.load(&method.name)?;
-        for case in before {
-            session.run(&case.inputs)?;
+        if let Some(mut kept) = process.take() {
+            kept.session.renew();
+            match kept.run(method, case, before) {
+                Ok(outputs) => {
+                    *process = Some(kept);
+                    return Ok(outputs);
+                }
+                // A test before it may be the reason.
+                Err(error)
+                    if matches!(
+                        error.kind,
+                        RunErrorKind::Signal(..) | RunErrorKind::Ended(_) | RunErrorKind::TooMuchOutput(_)
+                    ) => {}
+                Err(error) => return Err(error),
+            }
         }
-        let outputs = session.run(&case.inputs)?;
-        session.finish()?;
+        // One process answers all tests, some of them again.
+        let bytes = |method: &PreparedMethod| method.output_bytes.saturating_mul(2 * method.tests.len() as u64 + 1);
+        let bytes = self.methods.iter().map(bytes).fold(0, u64::saturating_add);
+        let limits = with_outputs(&options.limits, bytes);
+        let session = Session::start(&options.runner, &self.program, &self.data, &limits)?;
+        let mut started = TestProcess { session, method: None };
+        let outputs = started.run(method, case, before)?;
+        *process = Some(started);
+        Ok(outputs)
+    }
+}
+
+/// A process that runs tests one after the other.
+struct TestProcess {
+    session: Session,
+    /// The loaded method with its state: its name, and the number of tests that it has run.
+    method: Option<(String, usize)>,
+}
+
+impl TestProcess {
+    /// Runs a test after others, which it has run before or runs again.
+    fn run(
+        &mut self,
+        method: &PreparedMethod,
+        case: &TestCase,
+        before: &[&TestCase],
+    ) -> Result<Vec<OutputValue>, RunError> {
+        let loaded = self.method.take();
+        // A method that is loaded again has its initial state.
+        let continues = loaded.is_some_and(|(name, count)| name == method.name && count == before.len());
+        if before.is_empty() || !continues {
+            self.session.load(&method.name)?;
+            before.iter().try_for_each(|case| self.session.run(&case.inputs).map(|_| ()))?;
+        }
+        let outputs = self.session.run(&case.inputs)?;
+        self.method = Some((method.name.clone(), before.len() + 1));
         Ok(outputs)
     }
 }

@@ -77,6 +77,32 @@ fn inputs_are_text_files_random_numbers_or_ones() {
     done.stderr_contains("`y`: output 0 at [1, 1]: expected 4.0, found 5.0");
 }
 
+/// One process runs the tests of a file, until one of them ends it.
+#[test]
+fn tests_of_a_file_share_a_process() {
+    let tests = |name: &str, count: usize| {
+        format!(
+            "  {name}: {{values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], outputs: [y], instructions:
+              [{{kernel: aten::relu.out, args: [x], out: y}}], tests: [{}]}}\n",
+            "{inputs: [[1, 2]], outputs: [[1, 2]]}, ".repeat(count)
+        )
+    };
+    let yaml = format!("methods:\n{}{}", tests("a", 3), tests("b", 2));
+    let folder = Folder::new(&[("tests.yaml", &yaml), ("runner.sh", &format!("echo start >> starts\n{ECHO}"))]);
+    let starts = || String::from_utf8(folder.read("starts")).unwrap().lines().count();
+    folder.run(&["test", "tests.yaml", "--runner", "sh runner.sh"]).exits(0);
+    assert_eq!(starts(), 1);
+    // The third execution of a process crashes: each process runs two tests, the last one of each again.
+    let crashing = ECHO.replace("execute) ", "execute) n=$((n + 1)); test $n -lt 3 || kill -ABRT $$; ");
+    folder.write("runner.sh", format!("echo start >> starts\n{crashing}"));
+    folder.run(&["test", "tests.yaml", "--runner", "sh runner.sh"]).exits(0);
+    assert_eq!(starts(), 1 + 3);
+    let crashing = ECHO.replace("execute) ", "execute) kill -ABRT $$; ");
+    folder.write("runner.sh", format!("echo start >> starts\n{crashing}"));
+    folder.run(&["test", "tests.yaml", "--runner", "sh runner.sh"]).exits(1);
+    assert_eq!(starts(), 1 + 3 + 5);
+}
+
 /// A test is executed after those before it, and so is the one that is added.
 #[test]
 fn a_test_is_added_after_the_others() {

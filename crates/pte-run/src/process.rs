@@ -62,7 +62,7 @@ impl From<Arc<AtomicBool>> for StopFlag {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunLimits {
-    /// Time from the start of the process to its last answer; a minute.
+    /// Time from the start of the process, or of its next test, to its last answer; a minute.
     pub time: Duration,
     /// Bytes on its standard output; 64 MiB. A byte of a tensor is two of an answer.
     pub output: u64,
@@ -134,6 +134,11 @@ impl Process {
             drop(ended);
         });
         Ok(Process { child, input: Some(input), lines, log, log_end, start, limits: limits.clone() })
+    }
+
+    /// Begins the time limit again.
+    pub fn renew(&mut self) {
+        self.start = Instant::now();
     }
 
     /// Sends bytes to the standard input. Whether they are read is not known: a process that has ended is an error of

@@ -30,6 +30,7 @@ use crate::value::{self, OutputValue};
 /// assert_eq!(session.outputs()?, [OutputValue::Int(7)]);
 /// // The same at once.
 /// assert_eq!(session.run(&[TestData::Int(1)])?, [OutputValue::Int(7)]);
+/// session.renew();
 /// session.finish()?;
 ///
 /// let error: RunError = start()?.load("eight").unwrap_err();
@@ -63,6 +64,11 @@ impl Session {
         let mut session = Session(process);
         session.accepted("program", step)?;
         Ok(session)
+    }
+
+    /// Begins the time limit again, for another test in the same process.
+    pub fn renew(&mut self) {
+        self.0.renew();
     }
 
     /// Returns the names of the methods.
