@@ -38,7 +38,7 @@ const WRITERS: &[(&[&str], &str, bool)] = &[
     (&["metadata", "set", "m.pte", "get_k=1", "-o", "OUT.pte"], "OUT.pte", true),
     (&["outputs", "add", "m.pte", "x", "-o", "OUT.pte"], "OUT.pte", true),
     (&["io", "q.yaml", "--quantized", "-o", "OUT.pte"], "OUT.pte", true),
-    (&["io", "m.pte", "--output-type", "y=float16", "-o", "OUT.pte"], "OUT.pte", true),
+    (&["io", "m.pte", "--output-type", "relu=float16", "-o", "OUT.pte"], "OUT.pte", true),
     (&["tests", "add", "m.pte", "-o", "OUT.bpte"], "OUT.bpte", true),
     (&["weights", "set", "c.pte", "--from", "w.ptd", "-o", "OUT.pte"], "OUT.pte", true),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.yaml"], "OUT.yaml", false),
