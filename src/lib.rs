@@ -184,6 +184,7 @@ pub mod weights {
     pub use pte_transform::weights::manifest::{
         Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, compare as compare_manifests,
     };
+    pub use pte_transform::weights::rename::RenamedWeight;
     pub use pte_transform::weights::set::{
         UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
     };

@@ -239,6 +239,16 @@ pub fn rename(py: Python<'_>, model: Source, renames: BTreeMap<String, String>) 
     Program::create(py, move || Program::state(model.0.resolve()?.rename_methods(&renames)?.0))
 }
 
+/// Returns a program whose weights have other names: `renames` is such as `{"encoder.*": "enc.*"}`.
+#[pyfunction]
+pub fn rename_weights(py: Python<'_>, model: Source, renames: BTreeMap<String, String>) -> PyResult<Program> {
+    let rule = |(from, to): (String, String)| {
+        format!("{from}={to}").parse().map_err(|error: String| PyValueError::new_err(format!("renames: {error}")))
+    };
+    let rules: Vec<NameRule> = renames.into_iter().map(rule).collect::<PyResult<_>>()?;
+    Program::create(py, move || Program::state(model.0.resolve()?.rename_weights(rules)?.0))
+}
+
 /// Returns a program without what the runtime does not need; and the number of removed parts by kind.
 ///
 /// `only` are the kinds: `"traces"`, `"names"`, `"handles"`, `"tests"`, `"unused"`, by default all.

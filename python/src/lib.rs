@@ -34,7 +34,7 @@ mod _pte_emit {
     #[pymodule_export]
     use super::edit::{
         bound, change_outputs, convert_io, embed, extract, merge, optimize, quantize_io, remove_metadata, rename,
-        replace_payload, set_metadata, set_weights, strip,
+        rename_weights, replace_payload, set_metadata, set_weights, strip,
     };
     #[pymodule_export]
     use super::elements::{Tensor, Value};

@@ -32,6 +32,7 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "payload-extract": [pte_emit.Model.payload],
     "payload-replace": [pte_emit.replace_payload],
     "weights-list": [pte_emit.Model.weights],
+    "weights-rename": [pte_emit.rename_weights],
     "weights-set": [pte_emit.set_weights],
     "manifest": [pte_emit.Model.manifest],
     "verify": [pte_emit.verify],

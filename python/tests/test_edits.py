@@ -87,5 +87,9 @@ def test_outputs_and_their_types_are_changed(linear: Path) -> None:
         pte_emit.quantize_io(linear)
     program, converted = pte_emit.convert_io(linear, inputs={"x": "uint8"}, outputs={"y": "float16"}, normalize={"x": (127.5, [127.5])})
     assert [(value.name, value.scalar_type, value.calls) for value in converted.values] == [("x", "uint8", 3), ("y", "float16", 1)]
+    program = pte_emit.rename_weights(EXAMPLES / "linear_external.yaml", {"l.*": "head.*"})
+    assert sorted(weight.name for weight in program.model().weights().weights) == ["head.bias", "head.weight"]
+    with pytest.raises(pte_emit.Error, match="no weight `z`"):
+        pte_emit.rename_weights(EXAMPLES / "linear_external.yaml", {"z": "y"})
     with pytest.raises(ValueError, match="x: expected an element type"):
         pte_emit.convert_io(linear, inputs={"x": "image"})

@@ -1,4 +1,4 @@
-//! `pte-emit weights list|set FILE`: weights by name.
+//! `pte-emit weights list|set|rename FILE`: weights by name.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,20 @@ enum WeightsCommand {
     List(ListArguments),
     /// Replace the bytes of constants by those of tensors with the same names
     Set(SetArguments),
+    /// Give weights other names, in a program or in a .ptd or .safetensors
+    Rename(RenameArguments),
+}
+
+#[derive(Debug, Args)]
+struct RenameArguments {
+    /// A .pte, .ptd, .bpte, .safetensors or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Name of a weight and its new name, as in 'encoder.*=enc.*'
+    #[arg(value_name = "NAME=OTHER", required = true)]
+    rules: Vec<NameRule>,
+    #[command(flatten)]
+    edit: EditArguments,
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +110,17 @@ pub fn run(arguments: &WeightsArguments, messages: &Messages) -> Result<Exit, Fa
     match &arguments.command {
         WeightsCommand::List(arguments) => list(arguments, messages),
         WeightsCommand::Set(arguments) => set(arguments, messages),
+        WeightsCommand::Rename(RenameArguments { input, rules, edit }) => {
+            let (resolved, renamed) = edit.open(input, messages)?.resolve()?.rename_weights(rules.clone())?;
+            let mut done = String::new();
+            for weight in renamed.iter().take(SHOWN) {
+                let _ = writeln!(done, "renamed `{}` to `{}`", clipped(&weight.from), clipped(&weight.to));
+            }
+            if renamed.len() > SHOWN {
+                let _ = writeln!(done, "{} in total", counted(renamed.len() as u64, "weight"));
+            }
+            edit.write(resolved, &edit.options()?, &[input], &done, messages)
+        }
     }
 }
 
@@ -108,6 +133,9 @@ fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure>
     let text = if arguments.format.is_json() { json::text(&list) } else { list_text(&list) };
     stdout::write(model.name(), |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }
+
+/// Number of renamed weights in a summary.
+const SHOWN: usize = 20;
 
 /// Digits of a hash in text.
 const DIGITS: usize = 12;

@@ -41,6 +41,7 @@ const WRITERS: &[(&[&str], &str, bool)] = &[
     (&["io", "m.pte", "--output-type", "relu=float16", "-o", "OUT.pte"], "OUT.pte", true),
     (&["tests", "add", "m.pte", "-o", "OUT.bpte"], "OUT.bpte", true),
     (&["weights", "set", "c.pte", "--from", "w.ptd", "-o", "OUT.pte"], "OUT.pte", true),
+    (&["weights", "rename", "w.ptd", "*=x.*", "-o", "OUT.ptd"], "OUT.ptd", true),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.yaml"], "OUT.yaml", false),
     (&["reduce", "m.pte", "--test", "false {}", "-o", "OUT.pte"], "OUT.pte", true),
 ];

@@ -28,10 +28,12 @@ use pte_transform::merge::{MergeInput, MergeOptions, Merged};
 use pte_transform::metadata::{MetadataChange, MetadataEntry, MetadataOptions};
 use pte_transform::optimize::minimize::kept_plan;
 use pte_transform::outputs::{ChangedOutputs, OutputOptions};
+use pte_transform::pattern::NameRule;
 use pte_transform::quantized_io::{QuantizedIo, QuantizedIoOptions};
 use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
-use pte_transform::{converted_io, extract, merge, metadata, outputs, quantized_io, rename, strip};
+use pte_transform::weights::rename::RenamedWeight;
+use pte_transform::{converted_io, extract, merge, metadata, outputs, quantized_io, rename, strip, weights};
 
 /// Parts of one kind that [`Resolved::strip`] removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -172,6 +174,31 @@ impl Resolved {
     /// An unknown method, or a new name that another method has; an input with `raw:`.
     pub fn rename_methods(self, renames: &[MethodRename]) -> Result<(Resolved, Vec<MethodRename>), Error> {
         self.edit(|program, tests| Ok(rename::rename(program, tests, renames)?))
+    }
+
+    /// Renames weights, all at once: constants, states, named data and entries of a `.ptd`. Returns those that have
+    /// other names now.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::NameRule;
+    /// use pte_emit::weights::RenamedWeight;
+    ///
+    /// let rules: Vec<NameRule> = vec!["l.*=head.*".parse().unwrap()];
+    /// let linear = Model::open("examples/linear_external.yaml")?.resolve()?;
+    /// let (resolved, renamed) = linear.rename_weights(rules)?;
+    /// let first: &RenamedWeight = &renamed[0];
+    /// assert_eq!((&*first.from, &*first.to), ("l.bias", "head.bias"));
+    /// assert!(resolved.program.plans()[0].tensors().any(|(_, tensor)| tensor.name() == Some("head.bias")));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A rule that applies to no weight, names that delegates look up, different weights of one name; an input with
+    /// `raw:`.
+    pub fn rename_weights(self, rules: Vec<NameRule>) -> Result<(Resolved, Vec<RenamedWeight>), Error> {
+        let names = rules.into_iter().collect();
+        self.edit(|program, _| Ok(weights::rename::rename(program, &names)?))
     }
 
     /// Adds a test of a method.

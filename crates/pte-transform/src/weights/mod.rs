@@ -1,10 +1,12 @@
 //! Weights of a program and of its `.ptd` files by name: constants, initial states, named data of delegates, entries of
-//! `.ptd` files. [`list`] lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them
+//! `.ptd` files. [`list`] lists them with hashes and users, [`set`] replaces their bytes, [`rename`] their
+//! names, [`manifest`] compares them
 //! with a released list.
 
 pub mod changes;
 pub mod manifest;
 pub mod payload;
+pub mod rename;
 pub mod set;
 pub mod source;
 
