@@ -46,7 +46,7 @@ def test_every_question_has_an_answer_for_every_example(path: Path) -> None:
     assert findings.errors == 0 and findings.files[0].file == str(path)
     assert model.size().to_dict() and model.inspect().file
     if assembly.program is not None:
-        assert {method.name for method in model.inspect().methods} <= {method.name for method in model.delegation()}
+        assert {method.name for method in model.inspect().methods or []} <= {method.name for method in model.delegation()}
     assert model.weights().to_dict() and model.to_yaml() == path.read_text()
     assert model.diff(model).equal
     if assembly.program is None:
