@@ -114,6 +114,6 @@ fn write_value(name: &str, is_input: bool, of: &str, out: &mut String) {
 
 fn write_tests(removed: usize, out: &mut String) {
     if removed > 0 {
-        let _ = writeln!(out, "{} removed, of other element types", counted(removed as u64, "test"));
+        let _ = writeln!(out, "{} removed, whose inputs or outputs are others", counted(removed as u64, "test"));
     }
 }

@@ -179,7 +179,7 @@ enum Command {
     ///
     /// Such as intermediate results. Memory is planned again.
     Outputs(change_outputs::ChangeOutputsArguments),
-    /// Quantize inputs and outputs: pass and get the integers.
+    /// Change types of inputs and outputs: quantized, converted, normalised.
     Io(inputs_outputs::IoArguments),
     /// Add a test to a program, which becomes a .bpte.
     Tests(Box<cases::CasesArguments>),

@@ -76,6 +76,9 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
     let mut done = text(&done, sizes, *explain);
     if *verify {
         done += &verified(&model, &assembly, runner)?;
+        if interrupt::is_requested() {
+            return Ok(Exit::Interrupted);
+        }
     }
     edit.write_assembly(&assembly, &[input], &done, messages)
 }

@@ -34,7 +34,7 @@ pub struct ProfileArguments {
     #[arg(value_name = "ETDUMP2")]
     second: Option<PathBuf>,
     /// Execute the method this many times in the runtime, with inputs as of `run`, in place of ETDUMP
-    #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "10", conflicts_with = "recording",
+    #[arg(long, value_name = "COUNT", num_args = 0..=1, require_equals = true, default_missing_value = "10", conflicts_with = "recording",
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     run: Option<u64>,
     #[command(flatten)]

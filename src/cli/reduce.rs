@@ -411,8 +411,12 @@ impl<'a> Session<'a> {
         if interrupt::is_requested() {
             return Ok(None);
         }
-        // A candidate that cannot be read does not crash.
-        Ok(Some(match found.unwrap_or(None) {
+        // A candidate that is invalid does not crash; without a runner, nothing is known.
+        let found = match found {
+            Err(error) if error.io_kind().is_some() => return Err(error.into()),
+            found => found.unwrap_or(None),
+        };
+        Ok(Some(match found {
             Some(RunErrorKind::Signal(number, _)) => Outcome::Status(128 + number),
             Some(RunErrorKind::Ended(status)) => Outcome::Status(status),
             Some(RunErrorKind::Timeout(_)) => Outcome::Timeout,

@@ -331,7 +331,7 @@ impl Model {
                     return Ok(Some(error.kind));
                 }
                 RunErrorKind::NotStarted(_) | RunErrorKind::Io(_) | RunErrorKind::Stopped => {
-                    return Err(program.failed(&name, error));
+                    return Err(Error::io(&self.label(), "", &io::Error::other(error.to_string())));
                 }
                 _ => {}
             }

@@ -696,6 +696,89 @@ const HARMLESS: &[(&str, &str)] = &[
       - {kernel: aten::add.Scalar_out, args: [cl, 16], out: idx}
       - {kernel: aten::embedding.out, args: [w, idx], out: y}",
     ),
+    (
+        "positions that are counted",
+        "    values:
+      ids: {tensor: int64, sizes: [1, 16]}
+      w: {tensor: float32, sizes: [100, 8], data: {fill: 1}}
+      pw: {tensor: float32, sizes: [18, 8], data: {fill: 1}}
+      m: {tensor: int64}
+    inputs: [ids]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::ones.out, args: [[1, 16]], out: m}
+      - {kernel: aten::cumsum.out, args: [m, 1], out: c}
+      - {kernel: aten::add.Scalar_out, args: [c, 1], out: c3}
+      - {kernel: aten::embedding.out, args: [pw, c3], out: p}
+      - {kernel: aten::embedding.out, args: [w, ids], out: e}
+      - {kernel: aten::add.out, args: [e, p], out: y}",
+    ),
+    (
+        "a loop of the caller with the condition in front",
+        "    values:
+      x: {tensor: float32, sizes: [16, 4]}
+      h: {tensor: float32, sizes: [1, 4]}
+      n: {tensor: int64, sizes: [1]}
+      z: {tensor: float32, sizes: [16], dynamism: dynamic_bound}
+    inputs: [x, n, z]
+    outputs: [h]
+    instructions:
+      - {move: {from: 0, to: i}}
+      - {label: top, kernel: aten::_local_scalar_dense, args: [n], out: m}
+      - {kernel: executorch_prim::lt.Scalar, args: [i, m], out: c}
+      - {jump_false: {cond: c, to: end}}
+      - {kernel: aten::select_copy.int_out, args: [x, 0, i], out: u}
+      - {kernel: aten::view_copy.out, args: [u, [1, 4]], out: h}
+      - {kernel: executorch_prim::add.Scalar, args: [i, 1], out: i}
+      - {jump_false: {cond: false, to: top}}
+      - {label: end}",
+    ),
+    (
+        "a loop of the caller and of a size",
+        "    values:
+      x: {tensor: float32, sizes: [16], dynamism: dynamic_bound}
+      w: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+      y: {tensor: float32, sizes: [4], dynamism: dynamic_bound}
+    inputs: [x, w]
+    outputs: [y, rem]
+    instructions:
+      - {kernel: aten::clone.out, args: [w], out: y}
+      - {kernel: aten::sym_size.int, args: [x, 0], out: rem}
+      - {kernel: aten::sym_size.int, args: [w, 0], out: c}
+      - {label: top, kernel: aten::mul.Scalar_out, args: [y, 2], out: y}
+      - {kernel: executorch_prim::sub.Scalar, args: [rem, c], out: rem}
+      - {kernel: executorch_prim::lt.Scalar, args: [rem, c], out: less}
+      - {jump_false: {cond: less, to: top}}
+      ",
+    ),
+    (
+        "a divisor in a window of the caller",
+        "    values:
+      x: {tensor: int64, sizes: [1]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::_local_scalar_dense, args: [x], out: s}
+      - {kernel: executorch_prim::sub.Scalar, args: [s, 100], out: a}
+      - {kernel: executorch_prim::ge.Scalar, args: [a, 0], out: lo}
+      - {kernel: executorch_prim::lt.Scalar, args: [a, 8], out: hi}
+      - {kernel: executorch_prim::sym_ite.Scalar, args: [hi, a, 0], out: n}
+      - {kernel: executorch_prim::sym_ite.Scalar, args: [lo, n, 0], out: k}
+      - {kernel: executorch_prim::mod.Scalar, args: [64, k], out: d}
+      - {kernel: aten::full.out, args: [[1, 4], d], out: y}",
+    ),
+    (
+        "an index of the greatest element",
+        "    values:
+      x: {tensor: float32, sizes: [16, 4]}
+      c: {tensor: float32, sizes: [16], data: {fill: 0.5}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::argmax.out, args: [c, 0], out: i}
+      - {kernel: aten::unsqueeze_copy.out, args: [i, 0], out: u}
+      - {kernel: aten::index_select.out, args: [x, 0, u], out: y}",
+    ),
 ];
 
 fn are_errors(defects: &[(&str, RuleId, &str)]) {

@@ -199,10 +199,20 @@ impl ResolvedOperator {
         position == 0 && self.facts.overwrites_self
     }
 
+    /// Returns `true` if the kernel can crash because of a number: it does not reject all that are wrong.
+    pub fn trusts_numbers(&self) -> bool {
+        let facts = self.facts;
+        let is_unchecked = facts.aborts || facts.is_thorough || facts.is_unsized;
+        let is_compared = facts.quantization.is_some() || facts.repetitions.is_some() || facts.range.is_some();
+        is_unchecked || is_compared || !self.constraints.is_empty()
+    }
+
     /// Returns `true` if the kernel can crash because of the sizes of its arguments, within their ranks.
     pub fn trusts_sizes(&self) -> bool {
         let facts = self.facts;
-        let reads_elements = facts.selection.is_some() || facts.repetitions.is_some() || facts.quantization.is_some();
+        let reads_elements = facts.selection.is_some() && !facts.checks_indices
+            || facts.repetitions.is_some()
+            || facts.quantization.is_some();
         let is_unchecked = facts.aborts || facts.is_thorough || facts.is_unsized;
         reads_elements || is_unchecked || self.constraints.iter().any(Constraint::reads_sizes)
     }

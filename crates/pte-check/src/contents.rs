@@ -2,12 +2,14 @@
 //! operators evaluate them. They are evaluated when they are asked for.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
 use smallvec::SmallVec;
 
+use super::semantics::limits::Budget;
 use super::semantics::method::MethodAnalysis;
 use pte_analysis::inference::{Knowledge, literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
@@ -30,7 +32,7 @@ pub type SameInts = Arc<[Option<i64>]>;
 const MAX_RESULT: usize = 16 << 20;
 
 /// Number of samples of what the caller may pass.
-pub const SAMPLES: u8 = 5;
+pub const SAMPLES: u8 = 8;
 
 /// Largest content of a sample, in bytes.
 const MAX_SAMPLE: u64 = 1 << 18;
@@ -153,6 +155,8 @@ struct Call {
 /// Contents and calls, each once.
 #[derive(Default)]
 pub struct Contents {
+    /// Bytes that evaluations may take, if they are not those of the method.
+    own: Option<RefCell<Budget>>,
     nodes: Vec<Node>,
     /// Sizes of dynamic tensors.
     sizes: IndexSet<TensorMeta>,
@@ -161,11 +165,29 @@ pub struct Contents {
     call_indices: HashMap<(u32, Assumption), u32>,
     /// Contents that were read as Ints, once each.
     ints: HashMap<(u32, ScalarType), Option<ConstantInts>>,
+    /// Least and greatest of the contents that were read as Ints, by their address.
+    bounds: HashMap<*const i64, Option<[i64; 2]>>,
+    /// Contents that the caller may pass, once each.
+    sampled: HashMap<u32, Option<Blob>>,
     /// Contents of float32 that were read, with `true` if an element is NaN.
     with_nan: HashMap<u32, bool>,
 }
 
 impl Contents {
+    /// Creates contents whose evaluations take no bytes from the method.
+    pub fn with_budget(units: usize) -> Contents {
+        Contents { own: Some(RefCell::new(Budget::of(units))), ..Contents::default() }
+    }
+
+    /// Takes bytes, and returns those that are left; `None` if there are too few.
+    pub fn spend(&self, method: &MethodAnalysis<'_>, units: usize) -> Option<usize> {
+        let take = |budget: &mut Budget| budget.spend(units).map(|()| budget.left());
+        match &self.own {
+            Some(own) => take(&mut own.borrow_mut()),
+            None => take(&mut workers::lock(&method.constant_bytes)),
+        }
+    }
+
     /// Returns the index of a content.
     pub fn add(&mut self, node: Node) -> u32 {
         *self.indices.entry(node).or_insert_with(|| {
@@ -225,7 +247,12 @@ impl Contents {
         let mut open = vec![content];
         while let Some(&at) = open.last() {
             let missing: Vec<u32> = match self.nodes[at as usize] {
-                Node::Constant(_) | Node::Sample { .. } => Vec::new(),
+                Node::Constant(_) => Vec::new(),
+                Node::Sample { value, sample } => {
+                    let tensor = method.values()[value].as_tensor();
+                    self.sampled.entry(at).or_insert_with(|| sampled(tensor?, value, sample));
+                    Vec::new()
+                }
                 Node::Part { of, .. } => self.missing(of).into_iter().collect(),
                 Node::Result { call, .. } => {
                     let Call { operands, results, .. } = &self.calls[call as usize];
@@ -264,6 +291,13 @@ impl Contents {
         ints
     }
 
+    /// Returns the least and the greatest of Ints of [`Contents::ints`]; nothing for none.
+    pub fn bounds(&mut self, ints: &ConstantInts) -> Option<[i64; 2]> {
+        // They are kept, so that the address is that of these.
+        let of = || Some([*ints.iter().min()?, *ints.iter().max()?]);
+        *self.bounds.entry(ints.as_ptr()).or_insert_with(of)
+    }
+
     /// Returns `true` if a content of float32 has a NaN.
     pub fn has_nan(&mut self, method: &MethodAnalysis<'_>, content: u32) -> bool {
         if let Some(has_nan) = self.with_nan.get(&content) {
@@ -279,7 +313,10 @@ impl Contents {
     /// that of another type.
     pub fn bytes(&self, method: &MethodAnalysis<'_>, content: u32, scalar_type: ScalarType) -> Option<Vec<u8>> {
         let blob = self.get(method, content).ok()?;
-        let BlobSource::Repeat(pattern) = blob.source() else { return method.read(&blob) };
+        let BlobSource::Repeat(pattern) = blob.source() else {
+            self.spend(method, usize::try_from(blob.len()).unwrap_or(usize::MAX))?;
+            return blob.to_vec().ok();
+        };
         let size = usize::try_from(scalar_type.info()?.size).ok()?;
         let mut bytes = pattern.repeat(size.div_ceil(pattern.len().max(1)));
         if bytes.chunks(size).all(|element| *element == bytes[..size.min(bytes.len())]) {
@@ -293,7 +330,8 @@ impl Contents {
         match self.nodes[content as usize] {
             Node::Part { of, .. } => self.missing(of),
             Node::Result { call, .. } => self.calls[call as usize].results.is_none().then_some(content),
-            Node::Constant(_) | Node::Sample { .. } => None,
+            Node::Sample { .. } => (!self.sampled.contains_key(&content)).then_some(content),
+            Node::Constant(_) => None,
         }
     }
 
@@ -301,11 +339,9 @@ impl Contents {
     fn get(&self, method: &MethodAnalysis<'_>, content: u32) -> Result<Blob, String> {
         match self.nodes[content as usize] {
             Node::Constant(data) => Ok(method.program.blob(data).clone()),
-            Node::Sample { value, sample } => {
-                // Other inputs have other contents at the same time.
-                let sample = (value + usize::from(sample)) % usize::from(SAMPLES);
-                let content = method.values()[value].as_tensor().and_then(|tensor| sampled(tensor, sample));
-                content.ok_or_else(|| "the caller passes it".to_owned())
+            Node::Sample { .. } => {
+                let content = self.sampled.get(&content).and_then(Option::as_ref);
+                content.cloned().ok_or_else(|| "the caller passes it".to_owned())
             }
             Node::Result { call, value } => match &self.calls[call as usize].results {
                 Some(Ok(results)) => {
@@ -341,7 +377,7 @@ impl Contents {
         let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
         let bytes = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
         let too_large = || refused("the constants that calls read are too large in total");
-        workers::lock(&method.constant_bytes).spend(bytes).ok_or_else(too_large)?;
+        self.spend(method, bytes).ok_or_else(too_large)?;
         let (list, data): (Vec<Argument<'_>>, Vec<ArgumentData<'_>>) = arguments
             .iter()
             .map(|(argument, blobs)| {
@@ -358,7 +394,6 @@ impl Contents {
         let outs: Vec<TensorMeta> = outs.collect::<Option<_>>().ok_or_else(unknown)?;
         // What does not fit into the rest is not computed first.
         let left = {
-            let mut budget = workers::lock(&method.constant_bytes);
             // Elements that are computed, not only moved, take the time of 8 bytes, whatever their type.
             let is_moved = record.facts.movement.is_some();
             let padding = |out: &TensorMeta| {
@@ -367,12 +402,11 @@ impl Contents {
             };
             let padding = outs.iter().map(padding).fold(0, u64::saturating_add);
             let padding = usize::try_from(padding).unwrap_or(usize::MAX);
-            budget.spend(if is_moved { 0 } else { padding }).ok_or_else(too_large)?;
-            budget.left()
+            self.spend(method, if is_moved { 0 } else { padding }).ok_or_else(too_large)?
         };
         let found = record.evaluate(&list, &data, &outs, MAX_RESULT.min(left) as u64).map_err(|error| match error {
             Unevaluated::Reason(_) if left < MAX_RESULT => {
-                _ = workers::lock(&method.constant_bytes).spend(usize::MAX);
+                _ = self.spend(method, usize::MAX);
                 too_large()
             }
             Unevaluated::Operator => format!("{} at instruction {step} is not evaluated", known.name),
@@ -384,7 +418,7 @@ impl Contents {
         let mut contents = HashMap::new();
         for (result, blob) in results.iter().zip(found) {
             if let BlobSource::Bytes(bytes) = blob.source() {
-                workers::lock(&method.constant_bytes).spend(bytes.len()).ok_or_else(too_large)?;
+                self.spend(method, bytes.len()).ok_or_else(too_large)?;
             }
             contents.extend(result.get().map(|value| (value, blob)));
         }
@@ -399,26 +433,41 @@ impl Contents {
     }
 }
 
-/// Returns a content that the caller may pass: zeros, ones, small numbers, and large ones of both signs.
-fn sampled(tensor: &Tensor, sample: usize) -> Option<Blob> {
+/// Mixes numbers into one that looks random, the same on each machine.
+pub fn mixed(numbers: [u64; 3]) -> u64 {
+    let mix = |hash: u64, number: u64| {
+        let mixed = (hash ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 29
+    };
+    numbers.into_iter().fold(0x51, mix).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 7
+}
+
+/// Returns a content that the caller may pass for an input: zeros, ones, small and large numbers of both signs.
+fn sampled(tensor: &Tensor, value: usize, sample: u8) -> Option<Blob> {
     let bytes = tensor.nbytes().filter(|bytes| *bytes <= MAX_SAMPLE)?;
     let size = tensor.scalar_type.info()?.size;
+    // Half of the bits of the type: sums and small products of large numbers do not overflow.
+    let large = 1i64 << (size * 8 * 3 / 5).min(40);
+    let least = tensor.scalar_type.integers().map_or(i64::MIN, |(least, _)| least);
     let mut content = Vec::with_capacity(bytes as usize);
     for index in 0..bytes / size.max(1) {
-        let number = match sample {
+        let random = mixed([value as u64, sample.into(), index]);
+        let small = (random >> 8 & 0xff) as i64;
+        let number = match random % 6 {
             0 => 0,
             1 => 1,
-            2 => (index * 5 + 2) % 7,
-            3 => (1 << 40) + index * 7919,
-            _ => 4099 + index * 13,
-        } as i64;
-        let number = if sample == 4 { -number } else { number };
+            2 => small % 8,
+            3 => small * 37 % large.max(2),
+            4 => large + small % (large / 2).max(1),
+            _ => -large - small % (large / 2).max(1),
+        };
+        let number = if number < least { small % 8 } else { number };
         if tensor.scalar_type.integers().is_some() {
             content.extend_from_slice(number.to_le_bytes().get(..size as usize)?);
             continue;
         }
         let number = match tensor.scalar_type {
-            ScalarType::BOOL => NumericValue::Bool((sample as u64 + index) % 2 == 1),
+            ScalarType::BOOL => NumericValue::Bool(random & 1 == 1),
             _ => NumericValue::Float(number as f64),
         };
         number::encode(tensor.scalar_type, number, &mut content).ok()?;

@@ -102,10 +102,15 @@ fn check_indices(
 ) {
     let (Some(sizes), Some((value, list))) = (call.tensor(table).map(sizes), call.argument(indices)) else { return };
     let mut check = |value: usize, range: Range<i128>, selected: &dyn Fn() -> String| {
-        let mut constants = call.ints(value, findings, locate);
-        constants.extend(call.same(value).map(|same| same.iter().flatten().copied().collect()));
+        let constants = call.ints(value, findings, locate);
         let is_outside = |index: &i64| !range.contains(&i128::from(*index));
-        if let Some(wrong) = constants.iter().flat_map(|items| items.iter()).copied().find(is_outside) {
+        let mut all = call.values.contents.borrow_mut();
+        let mut of_content = constants.iter().filter_map(|ints| {
+            let bounds = all.bounds(ints);
+            bounds.iter().flatten().any(is_outside).then(|| ints.iter().copied().find(is_outside))?
+        });
+        let of_same = || call.same(value).and_then(|same| same.iter().flatten().copied().find(is_outside));
+        if let Some(wrong) = of_content.next().or_else(of_same) {
             findings.add(O_14, || {
                 let name = &call.known.signature.args[indices].name;
                 let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
@@ -224,7 +229,7 @@ fn check_quotient(
         EValue::Tensor(other) if tensor.scalar_type == ScalarType::INT && other.scalar_type == ScalarType::LONG => {
             return;
         }
-        EValue::Tensor(_) => call.elements(by, findings, locate),
+        EValue::Tensor(_) => call.elements(by, -1, findings, locate),
         _ if call.int(divisor) == Some(-1) => vec![[Some(-1)].into()],
         _ => return,
     };
@@ -237,7 +242,7 @@ fn check_quotient(
         true => dividends.iter().zip(divisors.iter()).any(|pair| pair == (&Some(least), &Some(-1))),
         false => dividends.contains(&Some(least)) && divisors.contains(&Some(-1)),
     };
-    let dividends = call.elements(value, findings, locate);
+    let dividends = call.elements(value, least, findings, locate);
     if dividends.iter().any(|dividends| divisors.iter().any(|divisors| overflows(dividends, divisors))) {
         findings.add(O_14, || {
             let names = [dividend, divisor].map(|at| &call.known.signature.args[at].name);
@@ -340,6 +345,8 @@ impl<'m, 'p: 'm> KernelCall<'m, 'p> {
     /// Returns the contents that a tensor may have, as far as they follow from the file. Reports those that are not
     /// evaluated.
     fn contents(&self, value: usize, findings: &mut Findings, locate: &Locator<'_>) -> Vec<u32> {
+        // A kernel that rejects wrong indices does not trust them.
+        let is_trusted = !self.known.facts.checks_indices;
         let EValue::Tensor(tensor) = &self.method.values()[value] else { return Vec::new() };
         let mut all = self.values.contents.borrow_mut();
         let Some(possible) = self.values.trusted.get(&(self.step, value)) else {
@@ -351,20 +358,27 @@ impl<'m, 'p: 'm> KernelCall<'m, 'p> {
             let Item::Content(content) = *item else { continue };
             match all.evaluate(self.method, content) {
                 Ok(_) => contents.push(content),
-                Err(reason) => self.report_open(value, &reason, findings, locate),
+                Err(reason) if is_trusted => self.report_open(value, &reason, findings, locate),
+                Err(_) => {}
             }
         }
-        if let Some(open) = possible.open {
+        if let Some(open) = possible.open.filter(|_| is_trusted) {
             self.report_open(value, &open.reason(self.method), findings, locate);
         }
         contents
     }
 
     /// Returns the Ints that a tensor may have, in the order of its memory, also with those that are the same whatever
-    /// the caller passes.
-    fn elements(&self, value: usize, findings: &mut Findings, locate: &Locator<'_>) -> Vec<SameInts> {
-        let known = self.ints(value, findings, locate).into_iter();
-        let known = known.map(|ints| ints.iter().copied().map(Some).collect::<SameInts>());
+    /// the caller passes: as far as an element may be `wanted`.
+    fn elements(&self, value: usize, wanted: i64, findings: &mut Findings, locate: &Locator<'_>) -> Vec<SameInts> {
+        let mut known = self.ints(value, findings, locate);
+        let mut all = self.values.contents.borrow_mut();
+        // They are read once more for each call.
+        known.retain(|ints| {
+            let may_be = all.bounds(ints).is_some_and(|[least, most]| (least..=most).contains(&wanted));
+            may_be && all.spend(self.method, ints.len().saturating_mul(8)).is_some()
+        });
+        let known = known.into_iter().map(|ints| ints.iter().copied().map(Some).collect::<SameInts>());
         known.chain(self.same(value).cloned()).collect()
     }
 

@@ -52,11 +52,14 @@ pub(super) fn check(method: &MethodAnalysis<'_>, values: &Values, findings: &mut
                 None => inference.check(&call, findings, locate),
             }
         }
-        for assumed in values.assumptions.get(&call.step).into_iter().flatten() {
+        for (number, assumed) in values.assumptions.get(&call.step).into_iter().flatten().enumerate() {
             if findings.errors() == errors {
                 let resized = values.resized(method, assumed);
                 let call = KernelCall { assumed, resized: &resized, ..call };
-                kernels::check(&call, findings, locate);
+                // The first one with sizes is checked already.
+                if number > 0 || sized.is_none() {
+                    kernels::check(&call, findings, locate);
+                }
                 inference.check_assumed(&call, findings, locate);
             }
         }

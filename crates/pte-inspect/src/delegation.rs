@@ -5,15 +5,18 @@
 //! writes counts once per call: caches, and copies inside of kernels, are not considered. Instructions in loops and
 //! branches count once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
 use pte_analysis::operators::MethodOperators;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Program, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, ValueId};
 use pte_operators::facts::Products;
 use pte_xnnpack::draft::{Draft, DraftNode};
 use pte_xnnpack::payloads::Payloads;
+
+/// Maximum number of items of lists that the calls of a method read.
+const MAX_ITEMS: usize = 1 << 20;
 
 /// Workload of the methods of a program.
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +74,13 @@ pub struct Workload {
 }
 
 impl Workload {
+    fn times(self, count: u64) -> Workload {
+        let Workload { calls, macs, unknown, read, written } = self;
+        let [calls, macs, unknown, read, written] =
+            [calls, macs, unknown, read, written].map(|figure| figure.saturating_mul(count));
+        Workload { calls, macs, unknown, read, written }
+    }
+
     fn add(&mut self, other: Workload) {
         let Workload { calls, macs, unknown, read, written } = other;
         self.calls = self.calls.saturating_add(calls);
@@ -97,58 +107,39 @@ impl Delegation {
 
 fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     let operators = MethodOperators::known(plan);
-    let mut found: BTreeMap<(Option<String>, String), Workload> = BTreeMap::new();
-    let mut drafts: BTreeMap<usize, Vec<(String, Workload)>> = BTreeMap::new();
+    let mut kernels: BTreeMap<OperatorId, Workload> = BTreeMap::new();
+    let mut calls: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut items = MAX_ITEMS;
     for instruction in plan.instructions() {
         match instruction {
             Instruction::KernelCall { op_index, .. } => {
-                let operator = plan.operators.as_deref().and_then(|operators| op_index.item(operators));
-                let name = operator.and_then(|operator| operator.full_name()).unwrap_or_default();
-                let mut work = Workload { calls: 1, ..Workload::default() };
-                let mut seen = Vec::new();
-                for usage in operators.uses(instruction) {
-                    // Outs are arguments twice.
-                    if seen.contains(&usage.value) {
-                        continue;
-                    }
-                    seen.push(usage.value);
-                    let bytes = plan.value(usage.value).and_then(EValue::as_tensor).and_then(|tensor| tensor.nbytes());
-                    let to = if usage.kind.may_write() { &mut work.written } else { &mut work.read };
-                    *to = to.saturating_add(bytes.unwrap_or(0));
-                }
-                let known = operators.called(instruction);
-                let results = |known: &pte_analysis::operators::ResolvedOperator| {
-                    products(known.facts.products, plan, instruction.args(), known.outs.first().copied())
-                };
-                match known.map_or(Some(0), results) {
-                    Some(macs) => work.macs = macs,
-                    None => work.unknown = 1,
-                }
-                found.entry((None, name)).or_default().add(work);
+                kernels.entry(*op_index).or_default().add(call(plan, &operators, instruction, &mut items));
             }
             Instruction::DelegateCall { delegate_index, .. } => {
-                let delegates = plan.delegates.as_deref().unwrap_or_default();
-                let Some((index, delegate)) =
-                    delegate_index.within(delegates.len()).map(|index| (index, &delegates[index]))
-                else {
-                    continue;
-                };
-                let backend = delegate.id.clone().unwrap_or_default();
-                let rows = drafts.entry(index).or_insert_with(|| {
-                    let draft = payloads.xnnpack(delegate).and_then(|payload| payload.draft().ok());
-                    draft.map_or_else(
-                        || vec![("(payload)".to_owned(), Workload { calls: 1, unknown: 1, ..Workload::default() })],
-                        |draft| draft.nodes.iter().map(|node| operation(draft, node)).collect(),
-                    )
-                });
-                for (name, work) in rows.iter() {
-                    found.entry((Some(backend.clone()), name.clone())).or_default().add(*work);
-                }
+                let delegate = delegate_index.within(plan.delegates().len());
+                delegate.into_iter().for_each(|delegate| *calls.entry(delegate).or_default() += 1);
             }
             Instruction::MoveCall { .. }
             | Instruction::JumpFalseCall { .. }
             | Instruction::FreeCall { .. }
             | Instruction::Unknown { .. } => {}
+        }
+    }
+    let mut found: BTreeMap<(Option<String>, String), Workload> = BTreeMap::new();
+    for (operator, work) in kernels {
+        let operator = plan.operators.as_deref().and_then(|operators| operator.item(operators));
+        let name = operator.and_then(Operator::full_name).unwrap_or_default();
+        found.entry((None, name)).or_default().add(work);
+    }
+    for (delegate, count) in calls {
+        let delegate = &plan.delegates()[delegate];
+        let backend = delegate.id.clone().unwrap_or_default();
+        let mut add = |name: &str, work: Workload| {
+            found.entry((Some(backend.clone()), name.to_owned())).or_default().add(work.times(count));
+        };
+        match payloads.xnnpack(delegate).and_then(|payload| payload.draft().ok()) {
+            Some(draft) => draft.nodes.iter().for_each(|node| add(node.operation.word(), operation(draft, node))),
+            None => add("(payload)", Workload { calls: 1, unknown: 1, ..Workload::default() }),
         }
     }
     let mut work = MethodWork { name: plan.name.clone().unwrap_or_default(), ..MethodWork::default() };
@@ -161,16 +152,39 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     work
 }
 
+/// Returns the figures of a call of a kernel. `items` are the items of lists that may still be read.
+fn call(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruction, items: &mut usize) -> Workload {
+    let mut work = Workload { calls: 1, ..Workload::default() };
+    // Outs are arguments twice.
+    let mut seen = HashSet::new();
+    for usage in operators.uses(instruction) {
+        let Some(value) = plan.value(usage.value).filter(|_| seen.insert(usage.value)) else { continue };
+        let to = if usage.kind.may_write() { &mut work.written } else { &mut work.read };
+        let mut add = |value: &EValue| {
+            *to = to.saturating_add(value.as_tensor().and_then(|tensor| tensor.nbytes()).unwrap_or(0));
+        };
+        add(value);
+        let list = value.as_tensors();
+        let count = list.len().min(*items);
+        *items -= count;
+        list[..count].iter().filter_map(|item| plan.value(*item)).for_each(&mut add);
+    }
+    let known = operators.called(instruction).filter(|known| known.library.is_none() && known.rule.is_some());
+    let macs =
+        known.and_then(|known| products(known.facts.products, plan, instruction.args(), known.outs.first().copied()));
+    (work.macs, work.unknown) = (macs.unwrap_or(0), u64::from(macs.is_none()));
+    work
+}
+
 /// Returns the figures of an operation of a graph.
-fn operation(draft: &Draft, node: &DraftNode) -> (String, Workload) {
+fn operation(draft: &Draft, node: &DraftNode) -> Workload {
     let bytes = |is_output: bool| {
         let values = node.values(is_output).filter_map(|value| draft.values.get(value));
         values.fold(0, |sum: u64, value| sum.saturating_add(value.nbytes()))
     };
     let macs = draft.products(node);
     let (read, written) = (bytes(false), bytes(true));
-    let work = Workload { calls: 1, macs: macs.unwrap_or(0), unknown: u64::from(macs.is_none()), read, written };
-    (node.operation.word().to_owned(), work)
+    Workload { calls: 1, macs: macs.unwrap_or(0), unknown: u64::from(macs.is_none()), read, written }
 }
 
 /// Returns the number of products of a call; `None` if its sizes are not known.

@@ -72,6 +72,8 @@ facts! {
     /// Positions of indices, which the kernel rejects or does not check if they are out of range, and of the tensor
     /// from which they select.
     selection: Option<([usize; 2], Selected)> = None,
+    /// The kernel rejects indices of `selection` that are out of range, whatever they are.
+    checks_indices: bool = false,
     /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
     evaluation: Option<Evaluation> = None,
     /// The result as elements of the first argument, if the operator only moves them.

@@ -7,6 +7,7 @@ use pte_analysis::method::Method;
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, Diagnostic, clipped, first_names};
 use pte_model::format::ScalarType;
+use pte_model::format::scalar_type::Encoding;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{
     DimOrder, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData,
@@ -154,6 +155,10 @@ pub fn convert(
                 errors.push(Code::UnmetRequest.whole(message).suggest(&name, known));
                 continue;
             };
+            if changes.iter().any(|other: &Change| (other.is_input, other.position) == (is_input, position)) {
+                errors.push(Code::DuplicateName.whole(format!("`{}` is named twice", clipped(&name))));
+                continue;
+            }
             let normalised = normalised.clone().find(|(other, _)| *other == name).map(|(_, by)| by.clone());
             match change(&method, is_input, ids[position], io_type, normalised.as_ref()) {
                 Ok(tensor) => {
@@ -212,19 +217,32 @@ fn change(
         Some(true) => DimOrder::channels_last(sizes.len()),
     };
     let scalar_type = io_type.scalar_type.unwrap_or(tensor.scalar_type);
+    let is_real = |scalar_type: ScalarType| {
+        let encoding = scalar_type.info().map(|info| info.encoding);
+        matches!(encoding, Some(Encoding::Float(_) | Encoding::Signed | Encoding::Unsigned | Encoding::Bool))
+    };
+    if scalar_type != tensor.scalar_type && !(is_real(scalar_type) && is_real(tensor.scalar_type)) {
+        return Err(format!("{} is not converted to {scalar_type}: both must be real numbers", tensor.scalar_type));
+    }
     if scalar_type == tensor.scalar_type && dim_order == own && normalised.is_none() {
         return Err(format!("it is a tensor of {scalar_type} in this order already"));
     }
     if let Some(Normalisation { mean, std }) = normalised {
-        let channels = if sizes.len() > 3 { sizes[1] } else { sizes.first().copied().unwrap_or(1) };
+        let channels = match *sizes {
+            [channels, _, _] | [_, channels, _, _] => channels,
+            _ => 1,
+        };
         let is_count = |numbers: &[f32]| numbers.len() == 1 || i32::try_from(numbers.len()) == Ok(channels);
         if !is_count(mean) || !is_count(std) {
-            return Err(format!("expected one number, or one for each of {channels} channels, to normalise it"));
+            return Err(match sizes.len() {
+                3 | 4 => format!("expected one number, or one for each of {channels} channels, to normalise it"),
+                rank => format!("a tensor of rank {rank} has no channels: expected one number to normalise it"),
+            });
         }
         if tensor.scalar_type != ScalarType::FLOAT || !own.is_contiguous() {
             return Err("only tensors of float32 in the order of their sizes are normalised".to_owned());
         }
-        if std.iter().any(|number| !(number.is_finite() && *number != 0.0)) {
+        if std.iter().any(|number| !(1.0 / number).is_finite() || !number.is_finite()) {
             return Err("it cannot be divided by 0".to_owned());
         }
     }
@@ -254,7 +272,9 @@ fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue 
     let planned = Memory::Auto { pool: None, persistent: false, shared: None };
     let outer = editor.push(EValue::Tensor(tensor.clone()));
     let own = ValueId::of(value);
-    let needs_copy = tensor.scalar_type != inner.scalar_type || tensor.dim_order != inner.dim_order;
+    let rank = inner.sizes.as_ref().map_or(0, |sizes| sizes.len());
+    let own_order = inner.dim_order.clone().unwrap_or_else(|| DimOrder::contiguous(rank));
+    let needs_copy = tensor.scalar_type != inner.scalar_type || tensor.dim_order.as_ref() != Some(&own_order);
     let (from, to) = if is_input { (outer, own) } else { (own, outer) };
     let mut last = from;
     if needs_copy {

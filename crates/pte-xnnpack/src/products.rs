@@ -16,8 +16,10 @@ impl Draft {
         // Of the filter, the outputs are the first dimension, or the last one of a depthwise convolution.
         let (elements, inner) = match operation.family() {
             Family::FullyConnected => {
-                let filter = dims(fully_connected::filter_id)?;
-                (dims(fully_connected::output_id)?, *filter.last()?)
+                // A filter may be transposed: its size is that of the products for all channels.
+                let (output, filter) = (dims(fully_connected::output_id)?, dims(fully_connected::filter_id)?);
+                let channels = (*output.last()?).max(1);
+                (output, count(&filter)? / channels)
             }
             Family::MatrixProduct => (dims(node_2x1::output_id)?, *dims(node_2x1::input1_id)?.last()?),
             Family::Convolution => {

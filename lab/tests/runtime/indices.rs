@@ -43,6 +43,7 @@ const VALUES: &[(&str, &str)] = &[
 fn check_reports_the_indices_that_kernels_reject() {
     let (runner, mut rejected, mut executed) = (runner::locate(), 0, 0);
     for (operator, args, out) in CALLS {
+        assert!(pte_operators::find(operator).unwrap().facts.checks_indices, "{operator}");
         for index in -5..=4 {
             let is_named =
                 |(name, _): &&(&str, &str)| name == out || args.split([' ', ',', '[', ']']).any(|word| word == *name);

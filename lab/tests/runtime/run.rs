@@ -130,7 +130,7 @@ fn runs_are_compared_verified_recorded_and_reduced() {
     with_runner(&["run", &linear, "--compare"]).exits(2);
     with_runner(&["run", &linear, "changed.yaml"]).exits(2);
 
-    let done = with_runner(&["profile", &linear, "--run", "3", "-i", "x=1,2,3,4"]).exits(0);
+    let done = with_runner(&["profile", &linear, "--run=3", "-i", "x=1,2,3,4"]).exits(0);
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(text.contains("method forward: 3 executions") && text.contains("[1] aten::addmm.out -> `mm`"), "{text}");
 

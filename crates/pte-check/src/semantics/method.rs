@@ -207,6 +207,13 @@ impl<'p> MethodAnalysis<'p> {
         positions.contains(&first).then(|| next_reads[first]).filter(|step| *step != u32::MAX)
     }
 
+    /// Returns the last step before `step` that may write a value.
+    pub fn last_write(&self, value: usize, step: u32) -> Option<u32> {
+        let before = &self.by_value().of(value)[..self.first_from(value, step)];
+        let accesses = before.iter().rev().map(|access| &self.accesses().list[*access as usize]);
+        { accesses }.find(|access| access.kind.may_write()).map(|access| access.step)
+    }
+
     /// Returns the number of accesses to a value before `step`.
     fn first_from(&self, value: usize, step: u32) -> usize {
         self.by_value().of(value).partition_point(|access| self.accesses().list[*access as usize].step < step)

@@ -1,9 +1,11 @@
-//! The machine of [`super`]: what values are, and what instructions do to them.
+//! The machine of [`super`]: it executes a method on what values may be, instruction by instruction, without data of
+//! the caller.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::RangeInclusive;
 
 use smallvec::SmallVec;
 
@@ -147,6 +149,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         method: &'m MethodAnalysis<'p>,
         edges: &'m [Edge],
         (resized, by_numbers): (&BTreeSet<usize>, &BTreeSet<u32>),
+        contents: Contents,
         findings: &mut Findings,
         locate: &Locator<'_>,
     ) -> Option<Machine<'m, 'p>> {
@@ -168,7 +171,7 @@ impl<'m, 'p> Machine<'m, 'p> {
             exceeded: None,
             taken: BTreeSet::new(),
             has_failed: false,
-            found: Values::default(),
+            found: Values { contents: RefCell::new(contents), ..Values::default() },
         };
         if method.accesses().is_truncated {
             return None;
@@ -416,8 +419,14 @@ impl<'m, 'p> Machine<'m, 'p> {
         let mut left = self.method.budget(&limits::STEPS);
         loop {
             let known = counters.values().map(BTreeSet::len).sum::<usize>();
-            let start =
-                Path { step: 0, state: initial.to_vec(), execution: 0, before: initial.to_vec(), rounds: Vec::new() };
+            let start = Path {
+                step: 0,
+                state: initial.to_vec(),
+                execution: 0,
+                before: initial.to_vec(),
+                rounds: Vec::new(),
+                forks: BTreeSet::new(),
+            };
             let mut paths = Paths {
                 left,
                 seen: HashSet::new(),
@@ -468,6 +477,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 // The caller decides how many executions there are.
                 path.execution += 1;
                 path.rounds.clear();
+                path.forks.clear();
                 let count = self.method.values().len();
                 let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value % count));
                 slots.for_each(|(_, possible)| possible.caller = true);
@@ -514,6 +524,11 @@ impl<'m, 'p> Machine<'m, 'p> {
                     step = jump.to;
                 }
                 Some(false) => {
+                    let mut forks = path.forks.range(jump.to..=jump.step);
+                    if !falls_through && forks.any(|fork| self.leaves(*fork, jump.to..=jump.step)) {
+                        paths.left.spend((path.rounds.len() + 1) * state.len())?;
+                        path.round(jump.step, &mut state, &mut paths.counters);
+                    }
                     step = jump.to;
                     paths.left.spend(state.len() / 8)?;
                     if since.insert(hash(jump.to, &state)) {
@@ -530,6 +545,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 }
                 None => {
                     paths.has_forks = true;
+                    path.forks.insert(step);
                     paths.left.spend((path.rounds.len() + 1) * state.len())?;
                     paths.open.push(Path { step: step + 1, state: state.clone(), ..path.clone() });
                     if jump.is_back() {
@@ -580,6 +596,12 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
+    /// Returns `true` for a jump that leaves a loop, if it is taken or if it is not.
+    pub fn leaves(&self, step: u32, body: RangeInclusive<u32>) -> bool {
+        let at = self.edges.binary_search_by_key(&step, |(jump, _)| jump.step);
+        at.is_ok_and(|at| !body.contains(&self.edges[at].0.to) || !body.contains(&(step + 1)))
+    }
+
     /// Returns the condition of a jump; `None` if it is not known.
     fn condition(&self, step: u32, state: &[Possible]) -> Option<bool> {
         let Instruction::JumpFalseCall { cond_value_index, .. } = self.method.steps[step as usize].instruction else {
@@ -621,12 +643,17 @@ impl<'m, 'p> Machine<'m, 'p> {
             return Some(());
         };
         self.note_resized(step, &combinations);
+        // A kernel that rejects wrong numbers fails only if they are wrong on the path that is taken.
+        let is_known = combinations.iter().all(|combination| combination.open.is_none());
+        if !is_known && is_kernel(known) && !known.trusts_numbers() && !known.trusts_sizes() {
+            return Some(());
+        }
         for Combination { assumption, open, .. } in combinations {
             if !assumption.iter().all(|assumed| accepts(known, args, *assumed)) {
                 continue;
             }
             let is_trusted = open.is_some_and(|(value, _)| match value < method.values().len() {
-                true if is_kernel(known) => true,
+                true if is_kernel(known) => known.trusts_numbers(),
                 true => !known.constraints.is_empty() && self.rejects_some(known, args, value, &assumption),
                 false => known.trusts_sizes(),
             });
@@ -848,9 +875,18 @@ impl<'m, 'p> Machine<'m, 'p> {
         Some(undecided(is_caller, *open).unwrap_or_else(|| Possible::open(step, Why::Operator)))
     }
 
-    /// Returns the result of a comparison of a number that is at most some other one; `None` if it depends on it.
+    /// Returns the result of a comparison of a size that is at most some number; `None` if it depends on the size, or
+    /// for numbers that are computed from sizes.
     fn compared(&self, known: &ResolvedOperator, args: &[ValueId], assumption: &Assumption) -> Option<bool> {
-        if !ORDERS.contains(&&*known.name) {
+        let bounded = assumption.iter().filter(|(_, item)| matches!(item, Item::AtMost(_)));
+        let is_size = |access: &Access| {
+            let call = self.method.call(&self.method.steps[access.step as usize]);
+            call.is_some_and(|(known, _)| known.facts.reads_sizes)
+        };
+        let mut sizes = bounded
+            .map(|(value, _)| self.method.value_accesses(*value).filter(|access| access.kind.may_write()).all(is_size));
+        let is_of_one_size = sizes.next() == Some(true) && sizes.next().is_none();
+        if !is_of_one_size || !ORDERS.contains(&&*known.name) {
             return None;
         }
         let of_least = |is_least: bool| {
@@ -858,7 +894,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                 let value = self.method.value(*arg)?;
                 let assumed = assumption.iter().find(|(other, _)| *other == value).map(|(_, item)| *item);
                 match assumed.or_else(|| Item::of(&self.method.values()[value]))? {
-                    Item::AtMost(most) => Some(Number::Int(if is_least { i64::MIN } else { most })),
+                    Item::AtMost(most) => Some(Number::Int(if is_least { 0 } else { most })),
                     item => item.number(),
                 }
             };
@@ -942,8 +978,10 @@ struct Path {
     execution: usize,
     /// States before this execution.
     before: Vec<Possible>,
-    /// Jumps back of this execution whose condition is the caller's.
+    /// Jumps back of this execution whose condition, or that of a jump out of the loop, is the caller's.
     rounds: Vec<Rounds>,
+    /// Steps of conditions of the caller in this execution.
+    forks: BTreeSet<u32>,
 }
 
 /// Rounds of a loop.

@@ -15,6 +15,7 @@ mod sizes;
 
 use std::collections::BTreeSet;
 
+use super::super::contents::Contents;
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits;
@@ -37,13 +38,16 @@ pub fn values(
 ) -> Values {
     let edges = flow.edges();
     let mut resized = Resized::new(method);
+    let mut contents = Contents::default();
     for analysis in 1.. {
         // The sizes that all numbers determine are followed at last.
         if analysis == MAX_ANALYSES {
             resized.add_all(method);
         }
         let mut found = findings.empty();
-        let Some(mut machine) = analysed(method, &edges, &resized, &mut found, locate) else {
+        let analysis = analysed(method, &edges, &resized, std::mem::take(&mut contents), &mut found, locate);
+        let Some(mut machine) = analysis else {
+            findings.append(found);
             return Values::default();
         };
         // Sizes that numbers determine are known after the numbers, and other numbers after these.
@@ -57,6 +61,8 @@ pub fn values(
             }
             return machine.found;
         }
+        // What is evaluated is not evaluated again.
+        contents = machine.found.contents.take();
     }
     Values::default()
 }
@@ -66,10 +72,12 @@ fn analysed<'m, 'p>(
     method: &'m MethodAnalysis<'p>,
     edges: &'m [Edge],
     resized: &Resized,
+    contents: Contents,
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) -> Option<Machine<'m, 'p>> {
-    let mut machine = Machine::new(method, edges, (&resized.tensors, &resized.by_numbers), findings, locate)?;
+    let followed = (&resized.tensors, &resized.by_numbers);
+    let mut machine = Machine::new(method, edges, followed, contents, findings, locate)?;
     let initial: Vec<Possible> = machine.values.iter().map(|value| machine.initial(*value)).collect();
     if machine.execute(&initial, findings, locate) {
         return Some(machine);
@@ -111,7 +119,17 @@ fn analysed<'m, 'p>(
 fn widened(first: u32, is_content: bool, edges: &[Edge], caller_loops: &BTreeSet<u32>, why: Why) -> Possible {
     let mut loops = edges.iter().filter(|(jump, _)| jump.to == first && jump.is_back()).peekable();
     let has_loop = loops.peek().is_some();
-    if loops.any(|(jump, _)| caller_loops.contains(&jump.step)) || (first == 0 && is_content) {
+    // The condition is that of the jump back, or of one out of the loop.
+    let is_callers = |(jump, _): &Edge| {
+        let leaves = |(exit, _): &Edge| {
+            let body = jump.to..=jump.step;
+            caller_loops.contains(&exit.step)
+                && body.contains(&exit.step)
+                && (!body.contains(&exit.to) || !body.contains(&(exit.step + 1)))
+        };
+        edges.iter().any(leaves)
+    };
+    if loops.any(is_callers) || (first == 0 && is_content) {
         return Possible::caller();
     }
     Possible::open(first, if has_loop { why } else { Why::Several })

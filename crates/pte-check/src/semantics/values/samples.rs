@@ -8,13 +8,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::super::contents::{Assumption, Contents, Item, Node, SAMPLES, SameInts};
-use super::super::limits::Budget;
+use super::super::super::contents::{Assumption, Contents, Item, Node, SAMPLES, SameInts, mixed};
 use super::super::method::MethodAnalysis;
 use super::machine::{Values, first_element, is_kernel};
 use pte_analysis::inference::{literal_argument, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
-use pte_model::data::workers;
 use pte_model::format::ScalarType;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, TensorData, ValueId};
@@ -27,8 +25,20 @@ const BYTES: usize = 8 << 20;
 /// Stands for an element that is not a number.
 const NAN: i64 = i64::MIN;
 
-/// Operators that are true for one number of many.
-const EQUALITIES: [&str; 10] = [
+/// Operators that compare, whose results may differ only for certain inputs, which no sample has.
+const COMPARISONS: [&str; 22] = [
+    "aten::gt.Tensor_out",
+    "aten::gt.Scalar_out",
+    "aten::ge.Tensor_out",
+    "aten::ge.Scalar_out",
+    "aten::lt.Tensor_out",
+    "aten::lt.Scalar_out",
+    "aten::le.Tensor_out",
+    "aten::le.Scalar_out",
+    "executorch_prim::gt.Scalar",
+    "executorch_prim::ge.Scalar",
+    "executorch_prim::lt.Scalar",
+    "executorch_prim::le.Scalar",
     "aten::eq.Tensor_out",
     "aten::eq.Scalar_out",
     "aten::ne.Tensor_out",
@@ -43,10 +53,6 @@ const EQUALITIES: [&str; 10] = [
 
 /// Maximum number of calls from which an element or a number is computed.
 const MAX_CALLS: usize = 256;
-
-/// Sizes of a dynamic dimension by its bound, for each sample.
-const SIZES: [fn(i64) -> i64; SAMPLES as usize] =
-    [|bound| bound, |_| 1, |bound| bound / 2, |bound| bound - 1, |bound| bound / 3 + 1];
 
 /// Evaluation of the operands of a method with one sample.
 struct Samples<'m, 'p> {
@@ -69,9 +75,8 @@ pub fn find(method: &MethodAnalysis<'_>, values: &mut Values, shared: &BTreeSet<
         return;
     }
     // What the samples take is not missing elsewhere.
-    let own = std::mem::replace(&mut *workers::lock(&method.constant_bytes), Budget::of(BYTES));
     let sample = |sample| {
-        let contents = RefCell::new(Contents::default());
+        let contents = RefCell::new(Contents::with_budget(BYTES / usize::from(SAMPLES)));
         Samples { method, contents, sample, shared, known: HashMap::new() }
     };
     let mut samples: Vec<Samples<'_, '_>> = (0..SAMPLES).map(sample).collect();
@@ -107,7 +112,6 @@ pub fn find(method: &MethodAnalysis<'_>, values: &mut Values, shared: &BTreeSet<
         assumption.extend(others);
         all.push(assumption);
     }
-    *workers::lock(&method.constant_bytes) = own;
 }
 
 /// Returns the numbers of the caller that a call trusts, and that other calls compute.
@@ -178,8 +182,7 @@ impl Samples<'_, '_> {
 
     /// Returns the last step before another one that may write a value.
     fn last_write(&self, value: usize, step: u32) -> Option<u32> {
-        let accesses = self.method.value_accesses(value).take_while(|access| access.step < step);
-        { accesses }.filter(|access| access.kind.may_write()).map(|access| access.step).last()
+        self.method.last_write(value, step)
     }
 
     /// Returns what a value is before a step; `None` if it is not evaluated.
@@ -237,7 +240,7 @@ impl Samples<'_, '_> {
         }
         if let Some(compute) = known.facts.computation {
             let is_of_itself = matches!(args, [one, other, ..] if one == other);
-            if EQUALITIES.contains(&&*known.name) && !is_of_itself {
+            if COMPARISONS.contains(&&*known.name) && !is_of_itself {
                 return None;
             }
             let mut numbers = Vec::new();
@@ -249,9 +252,8 @@ impl Samples<'_, '_> {
         if known.facts.reads_sizes {
             return self.size(known, args);
         }
-        // No sample may have the number that makes it true.
         let is_of_itself = matches!(args, [one, other, ..] if one == other);
-        if EQUALITIES.contains(&&*known.name) && !is_of_itself {
+        if COMPARISONS.contains(&&*known.name) && !is_of_itself {
             return None;
         }
         let mut operands = Assumption::new();
@@ -278,10 +280,12 @@ impl Samples<'_, '_> {
         let value =
             method.value(*tensor).filter(|value| method.is_input[*value] && method.first_write(*value).is_none())?;
         let mut meta = stated_of_constant(method.values()[value].as_tensor()?)?;
-        // Other dimensions and inputs have other sizes at the same time.
-        for (number, dim) in meta.sizes.iter_mut().enumerate() {
-            let sample = (usize::from(self.sample) + value + number) % SIZES.len();
-            dim.size = SIZES[sample](dim.size).clamp(dim.size.min(1), dim.size);
+        for (number, dim) in meta.sizes.iter_mut().enumerate().filter(|(_, dim)| dim.size > 1) {
+            // The first sample has the bounds.
+            if self.sample > 0 {
+                let random = mixed([value as u64, self.sample.into(), number as u64]);
+                dim.size = 1 + (random % dim.size.unsigned_abs()) as i64;
+            }
         }
         let mut arguments = vec![Argument::Tensor(Cow::Owned(meta))];
         for other in others {

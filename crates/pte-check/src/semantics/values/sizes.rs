@@ -25,7 +25,7 @@ use pte_operators::inference::{Dim, InferenceError, TensorMeta};
 pub struct Resized {
     /// The tensors.
     pub tensors: BTreeSet<usize>,
-    /// Steps that do, if numbers that instructions write follow from the file.
+    /// Steps that give tensors other sizes if the numbers that they read follow from the file.
     pub by_numbers: BTreeSet<u32>,
 }
 
@@ -97,7 +97,7 @@ fn is_tensor(method: &MethodAnalysis<'_>, value: usize) -> bool {
 /// Returns `true` if a tensor has a constant size that is not the one in the file.
 fn differs(method: &MethodAnalysis<'_>, value: usize, meta: &TensorMeta) -> bool {
     let sizes = method.values()[value].as_tensor().and_then(|tensor| tensor.sizes.as_deref()).unwrap_or_default();
-    // A dynamic size of at most 0 is 0.
+    // A dynamic size whose bound is 0 is always 0.
     let other = |(size, dim): (&i32, &Dim)| (!dim.dynamic || dim.size == 0) && i64::from(*size) != dim.size;
     sizes.len() != meta.sizes.len() || sizes.iter().zip(&meta.sizes).any(other)
 }
@@ -116,6 +116,8 @@ impl Machine<'_, '_> {
         }
         let mut open: Vec<usize> = resized.iter().copied().collect();
         let mut members: HashMap<usize, Vec<u32>> = HashMap::new();
+        // Steps that read a tensor whose sizes are followed.
+        let mut is_done = vec![false; method.end() as usize];
         while let Some(value) = open.pop() {
             if !is_tensor(method, value) || !self.follow(self.sizes_of(value)) {
                 continue;
@@ -129,9 +131,9 @@ impl Machine<'_, '_> {
                 }
             }
             for access in method.value_accesses(value) {
-                let is_read = access.kind.keeps();
+                let is_read = access.kind.keeps() && access.step < method.end();
                 let others = method.step_accesses(access.step).iter().filter(|other| other.kind.may_write());
-                if is_read && access.step < method.end() {
+                if is_read && !std::mem::replace(&mut is_done[access.step as usize], true) {
                     let is_dynamic = |value: &usize| method.values()[*value].as_tensor().is_some_and(is_dynamic);
                     open.extend(others.map(|other| other.value as usize).filter(is_dynamic));
                 }
@@ -164,12 +166,14 @@ impl Machine<'_, '_> {
         let inputs = (0..method.values().len()).filter(|value| self.is_callers(*value));
         let mut open: Vec<usize> = inputs.chain(by_unknown.map(|access| access.value as usize)).collect();
         self.from_caller = vec![false; method.values().len()];
+        let mut is_done = vec![false; method.end() as usize];
         while let Some(value) = open.pop() {
             if std::mem::replace(&mut self.from_caller[value], true) {
                 continue;
             }
             let reads = method.value_accesses(value).filter(|access| access.kind.keeps() && access.step < method.end());
-            open.extend(reads.flat_map(|access| written(access.step)).map(|access| access.value as usize));
+            let new = reads.filter(|read| !std::mem::replace(&mut is_done[read.step as usize], true));
+            open.extend(new.flat_map(|access| written(access.step)).map(|access| access.value as usize));
         }
     }
 

@@ -138,7 +138,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::div.out_mode": elementwise::div_mode, one_order, conversion Promotion, constraints COMPLEX_DIVISION,
         quotient [0, 1];
     "aten::elu.out" "aten::leaky_relu.out": elementwise::unary, one_order, samples Floating;
-    "aten::embedding.out": indexing::embedding, evaluation indexing::embedded, selection ([1, 0], Selected::Rows);
+    "aten::embedding.out": indexing::embedding, evaluation indexing::embedded, selection ([1, 0], Selected::Rows), checks_indices;
     "aten::empty.out": creation::empty, conversion Any, ignored [1], is_undetermined;
     "aten::eq.Scalar_out" "aten::eq.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order,
         evaluation arithmetic::equal;
@@ -154,7 +154,7 @@ pub(super) static ROWS: &[Row] = rows! {
     "aten::full.out": creation::full, evaluation creation::full::<1>, conversion Real;
     "aten::full_like.out": elementwise::copy_in_format::<2>, evaluation creation::full_like, overwrites_self, conversion ToReal,
         gradients None;
-    "aten::gather.out": indexing::gather, evaluation indexing::gathered, selection ([2, 0], Selected::Along(1)),
+    "aten::gather.out": indexing::gather, evaluation indexing::gathered, selection ([2, 0], Selected::Along(1)), checks_indices,
         constraints [OtherDimensions { argument: 2, tensor: 0, dim: 1 }];
     "aten::ge.Scalar_out" "aten::ge.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order,
         evaluation arithmetic::at_least;
@@ -168,13 +168,13 @@ pub(super) static ROWS: &[Row] = rows! {
         functions ["greater"];
     "aten::hardtanh.out": elementwise::unary, one_order, samples Numbers, functions ["relu6"];
     "aten::index.Tensor_out": indexing::index, constraints [Constraint::same_type(2, 0), SELECTS],
-        selection ([1, 0], Selected::Items { from_end: true });
+        selection ([1, 0], Selected::Items { from_end: true }), checks_indices;
     "aten::index_put.out": indexing::index_put, constraints [SELECTS],
-        selection ([1, 0], Selected::Items { from_end: true });
+        selection ([1, 0], Selected::Items { from_end: true }), checks_indices;
     "aten::index_put_": indexing::index_put, constraints [Indexed { argument: 2, indices: 1 }, SELECTS],
-        selection ([1, 0], Selected::Items { from_end: false });
+        selection ([1, 0], Selected::Items { from_end: false }), checks_indices;
     "aten::index_select.out": indexing::index_select, evaluation indexing::index_selected,
-        selection ([2, 0], Selected::Along(1));
+        selection ([2, 0], Selected::Along(1)), checks_indices;
     "aten::isinf.out": elementwise::unary_bool, one_order, evaluation arithmetic::infinite;
     "aten::isnan.out": elementwise::unary_bool, one_order, evaluation arithmetic::not_a_number;
     "aten::le.Scalar_out" "aten::le.Tensor_out": elementwise::binary_bool, conversion Promotion, one_order,
@@ -266,9 +266,9 @@ pub(super) static ROWS: &[Row] = rows! {
         samples Numbers;
     "aten::scalar_tensor.out": creation::scalar_tensor, evaluation creation::full::<0>, conversion Real;
     "aten::scatter.src_out" "aten::scatter_add.out": indexing::scatter_source, constraints [INDEX_RANK],
-        selection ([2, 0], Selected::Along(1));
+        selection ([2, 0], Selected::Along(1)), checks_indices;
     "aten::scatter.value_out": indexing::scatter, constraints [INDEX_RANK], is_thorough,
-        selection ([2, 0], Selected::Along(1));
+        selection ([2, 0], Selected::Along(1)), checks_indices;
     "aten::select_copy.int_out": indexing::select, evaluation movement::moved, movement select,
         loop_part LoopPart::Slice;
     "aten::select_scatter.out": indexing::select_scatter;
