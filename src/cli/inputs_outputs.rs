@@ -20,7 +20,7 @@ pub struct IoArguments {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// With --quantized: inputs and outputs by their names in `dump`; all that can be changed by default
-    #[arg(value_name = "NAME", requires = "quantized")]
+    #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Remove what quantizes inputs and dequantizes outputs, calls and conversions in XNNPACK payloads
     #[arg(long, required_unless_present_any = ["inputs", "outputs", "normalize"],
@@ -71,6 +71,10 @@ fn normalisation(text: &str) -> Result<(String, Normalisation), String> {
 /// written.
 pub fn run(arguments: &IoArguments, messages: &Messages) -> Result<Exit, Failure> {
     let IoArguments { input, names, quantized, inputs, outputs, normalize, method, edit } = arguments;
+    if !quantized && let Some(name) = names.first() {
+        let message = format!("`{}` is a name for `--quantized`, found without it", clipped(name));
+        return Err(Failure::Usage(message));
+    }
     let (model, method) = (edit.open(input, messages)?, options::one_method(method)?);
     let (resolved, done) = if *quantized {
         let options = QuantizedIoOptions::default().names(names.clone()).method(method);

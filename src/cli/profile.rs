@@ -27,7 +27,7 @@ pub struct ProfileArguments {
     /// The program that was executed: a .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// What the runtime recorded
+    /// What the runtime recorded; --run records it
     #[arg(value_name = "ETDUMP", required_unless_present = "run")]
     recording: Option<PathBuf>,
     /// A second recording of FILE to compare with
@@ -74,7 +74,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
-    let profile = |path: &Path| model.profile(&Recording::open(path)?, &arguments.method);
+    let profile = |path: &Path, methods: &[String]| model.profile(&Recording::open(path)?, methods);
     let mut found = match (arguments.run, &arguments.recording) {
         (Some(count), _) => {
             let folder = runner::folder()?;
@@ -83,17 +83,17 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             let options = arguments.inputs.set(options).repeat(count).etdump(Some(etdump.clone()));
             let options = options.method(arguments.method.first().cloned());
             interrupt::defer();
-            model.run(&options, folder.path())?;
+            let done = model.run(&options, folder.path())?;
             if interrupt::is_requested() {
                 return Ok(Exit::Interrupted);
             }
-            profile(&etdump)?
+            profile(&etdump, &[done.method])?
         }
-        (None, Some(recording)) => profile(recording)?,
+        (None, Some(recording)) => profile(recording, &arguments.method)?,
         (None, None) => return Err(Failure::usage("expected an ETDump, or `--run`")),
     };
     if let Some(second) = &arguments.second {
-        found.compare(&profile(second)?);
+        found.compare(&profile(second, &arguments.method)?);
     }
     let out = match arguments.format.is_json() {
         true => json::text(&found),

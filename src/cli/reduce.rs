@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValue;
 use indicatif::ProgressBar;
-use pte_emit::command::text::counted;
+use pte_emit::command::text::{counted, escaped};
 use pte_emit::program::{ExecutionPlan, Program};
 use pte_emit::{
     AssembleOptions, Assembly, Code, Error, Format, LargeData, Model, OutputSink, PrintOptions, Reproduction, Resolved,
@@ -411,12 +411,11 @@ impl<'a> Session<'a> {
         if interrupt::is_requested() {
             return Ok(None);
         }
-        // A candidate that is invalid does not crash; without a runner, nothing is known.
-        let found = match found {
-            Err(error) if error.io_kind().is_some() => return Err(error.into()),
-            found => found.unwrap_or(None),
-        };
-        Ok(Some(match found {
+        // A candidate that is invalid does not crash.
+        Ok(Some(match found.unwrap_or(None) {
+            Some(RunErrorKind::NotStarted(message) | RunErrorKind::Io(message)) => {
+                return Err(Failure::Usage(format!("the runner cannot be started: {}", escaped(&message))));
+            }
             Some(RunErrorKind::Signal(number, _)) => Outcome::Status(128 + number),
             Some(RunErrorKind::Ended(status)) => Outcome::Status(status),
             Some(RunErrorKind::Timeout(_)) => Outcome::Timeout,

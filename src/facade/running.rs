@@ -298,8 +298,8 @@ fn execute(
 
 impl Model {
     /// Executes each method in a runner of its own, and returns how the first one ended that crashed it: by a signal,
-    /// without an answer, or by the time limit. `None` if all end with results or errors. Inputs are as of
-    /// [`Model::run`]; a method without such inputs is not executed.
+    /// without an answer, or by the time limit; or why the runner could not be asked. `None` if all end with results or
+    /// errors. Inputs are as of [`Model::run`]; a method without such inputs is not executed.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -315,7 +315,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A source without methods; files that cannot be written; a runner that cannot be started.
+    /// A source without methods; files that cannot be written.
     pub fn crash(&self, options: &RunOptions, folder: &Path) -> Result<Option<RunErrorKind>, Error> {
         let side = self.side()?;
         let program = Executable::new(self, folder, "model")?;
@@ -326,13 +326,15 @@ impl Model {
             let limits = testing::with_outputs(&options.limits, testing::output_bytes(plan));
             let found = execute(&options.runner, &program, (&name, &data), &options, &limits, &mut Vec::new());
             let Err(error) = found else { continue };
+            let is_start = error.step == pte_run::START;
             match error.kind {
-                RunErrorKind::Signal(..) | RunErrorKind::Ended(_) | RunErrorKind::Timeout(_) => {
-                    return Ok(Some(error.kind));
-                }
-                RunErrorKind::NotStarted(_) | RunErrorKind::Io(_) | RunErrorKind::Stopped => {
-                    return Err(Error::io(&self.label(), "", &io::Error::other(error.to_string())));
-                }
+                RunErrorKind::Ended(_) if is_start => {}
+                RunErrorKind::Signal(..)
+                | RunErrorKind::Ended(_)
+                | RunErrorKind::Timeout(_)
+                | RunErrorKind::NotStarted(_)
+                | RunErrorKind::Io(_)
+                | RunErrorKind::Stopped => return Ok(Some(error.kind)),
                 _ => {}
             }
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, ValueId};
 use pte_operators::facts::Products;
 use pte_xnnpack::draft::{Draft, DraftNode};
@@ -155,9 +155,10 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
 /// Returns the figures of a call of a kernel. `items` are the items of lists that may still be read.
 fn call(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruction, items: &mut usize) -> Workload {
     let mut work = Workload { calls: 1, ..Workload::default() };
-    // Outs are arguments twice.
+    // Outs are arguments twice, alone or in a list.
     let mut seen = HashSet::new();
-    for usage in operators.uses(instruction) {
+    let is_once = |usage: &Usage| usage.kind != AccessKind::RepeatedOut;
+    for usage in operators.uses(instruction).filter(is_once) {
         let Some(value) = plan.value(usage.value).filter(|_| seen.insert(usage.value)) else { continue };
         let to = if usage.kind.may_write() { &mut work.written } else { &mut work.read };
         let mut add = |value: &EValue| {

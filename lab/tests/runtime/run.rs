@@ -116,7 +116,7 @@ fn runs_are_compared_verified_recorded_and_reduced() {
     with_runner(&["optimize", &linear, "--verify", "--force", "-o", "small.pte"]).exits(0);
     let done = with_runner(&["run", &linear, "small.pte", "--compare", "-i", "x=1,2,3,4"]).exits(0);
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(text.contains("method forward, the given inputs: ") && text.contains("no instruction computes"), "{text}");
+    assert!(text.contains("method forward, the same inputs: ") && text.contains("no instruction computes"), "{text}");
     let changed = std::fs::read_to_string(&linear).unwrap().replace("aten::relu.out", "aten::neg.out");
     folder.write("changed.yaml", changed.as_bytes());
     let done = with_runner(&["run", &linear, "changed.yaml", "--compare", "-i", "x=1,2,3,4"]).exits(1);

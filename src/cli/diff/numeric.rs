@@ -111,7 +111,7 @@ fn write_method(method: &MethodNumerics, limit: usize, is_given: bool, out: &mut
     let found = &method.comparison;
     let inputs = match method.seed {
         Some(seed) => format!("inputs of seed {seed}"),
-        None if is_given => "the given inputs".to_owned(),
+        None if is_given => "the same inputs".to_owned(),
         None => "inputs of a test".to_owned(),
     };
     let compared = counted(found.compared, "execution");
