@@ -179,7 +179,7 @@ enum Command {
     ///
     /// Such as intermediate results. Memory is planned again.
     Outputs(change_outputs::ChangeOutputsArguments),
-    /// Change types of inputs and outputs: quantized, converted, normalised.
+    /// Change the types of inputs and outputs, or normalise inputs.
     Io(inputs_outputs::IoArguments),
     /// Add a test to a program, which becomes a .bpte.
     Tests(Box<cases::CasesArguments>),
