@@ -474,28 +474,7 @@ impl<'m, 'p> Machine<'m, 'p> {
         let (mut step, mut state) = (path.step, std::mem::take(&mut path.state));
         loop {
             if step >= self.method.end() {
-                // The caller decides how many executions there are.
-                path.execution += 1;
-                path.rounds.clear();
-                path.forks.clear();
-                let count = self.method.values().len();
-                let slots = self.values.iter().zip(&mut state).filter(|(value, _)| self.is_callers(**value % count));
-                slots.for_each(|(_, possible)| possible.caller = true);
-                for (possible, last) in
-                    state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
-                {
-                    let most = match (possible.is_content(), possible.is_caller()) {
-                        (false, false) => MAX_EXECUTIONS_OF_NUMBERS,
-                        // Each execution may lower the bound of a number.
-                        (true, _) | (false, true) => MAX_EXECUTIONS,
-                    };
-                    if path.execution > most {
-                        let is_callers = possible.is_caller() || !possible.is_content();
-                        *possible = if is_callers { Possible::caller() } else { Possible::open(0, Why::Executions) };
-                    }
-                    last.clone_from(possible);
-                }
-                paths.open.push(Path { step: 0, state, ..path });
+                paths.open.push(self.next_execution(Path { state, ..path }));
                 return Some(is_complete);
             }
             self.exceeded = Some(step);
@@ -524,8 +503,7 @@ impl<'m, 'p> Machine<'m, 'p> {
                     step = jump.to;
                 }
                 Some(false) => {
-                    let mut forks = path.forks.range(jump.to..=jump.step);
-                    if !falls_through && forks.any(|fork| self.leaves(*fork, jump.to..=jump.step)) {
+                    if !falls_through && self.has_fork_out(&path.forks, jump.to..=jump.step) {
                         paths.left.spend((path.rounds.len() + 1) * state.len())?;
                         path.round(jump.step, &mut state, &mut paths.counters);
                     }
@@ -558,6 +536,31 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
+    /// Returns the path of the next execution, from the end of one. The caller decides how many executions there are.
+    fn next_execution(&self, mut path: Path) -> Path {
+        path.step = 0;
+        path.execution += 1;
+        path.rounds.clear();
+        path.forks.clear();
+        let count = self.method.values().len();
+        let slots = self.values.iter().zip(&mut path.state).filter(|(value, _)| self.is_callers(**value % count));
+        slots.for_each(|(_, possible)| possible.caller = true);
+        for (possible, last) in path.state.iter_mut().zip(&mut path.before).filter(|(possible, last)| possible != last)
+        {
+            let most = match (possible.is_content(), possible.is_caller()) {
+                (false, false) => MAX_EXECUTIONS_OF_NUMBERS,
+                // Each execution may lower the bound of a number.
+                (true, _) | (false, true) => MAX_EXECUTIONS,
+            };
+            if path.execution > most {
+                let is_callers = possible.is_caller() || !possible.is_content();
+                *possible = if is_callers { Possible::caller() } else { Possible::open(0, Why::Executions) };
+            }
+            last.clone_from(possible);
+        }
+        path
+    }
+
     /// Reports loops around kernels that were not followed to their end, though the caller has no influence on it.
     pub fn report_loops(&self, caller_loops: &BTreeSet<u32>, findings: &mut Findings, locate: &Locator<'_>) {
         let method = self.method;
@@ -574,13 +577,10 @@ impl<'m, 'p> Machine<'m, 'p> {
             if work.spend(self.taken.len() + self.edges.len() + (jump.step - jump.to) as usize).is_none() {
                 return method.report(&limits::LOOPS, findings, locate);
             }
-            let leaves = |from: u32, to: u32| body.contains(&from) && !body.contains(&to);
-            let by_caller = |(jump, _): &Edge| {
-                caller_loops.contains(&jump.step) && (leaves(jump.step, jump.to) || leaves(jump.step, jump.step + 1))
-            };
+            let by_caller = |exit: &Edge| caller_loops.contains(&exit.0.step) && leaves(exit, &body);
             // A loop may end in one execution, and not in the next one.
             let has_ended = self.exceeded.is_none_or(|step| !body.contains(&step))
-                && self.taken.iter().any(|(from, to)| leaves(*from, *to));
+                && self.taken.iter().any(|(from, to)| body.contains(from) && !body.contains(to));
             let ends = has_ended || self.edges.iter().any(by_caller);
             if !ends && body.clone().any(is_work) {
                 findings.add(X_30, || {
@@ -596,10 +596,12 @@ impl<'m, 'p> Machine<'m, 'p> {
         }
     }
 
-    /// Returns `true` for a jump that leaves a loop, if it is taken or if it is not.
-    pub fn leaves(&self, step: u32, body: RangeInclusive<u32>) -> bool {
-        let at = self.edges.binary_search_by_key(&step, |(jump, _)| jump.step);
-        at.is_ok_and(|at| !body.contains(&self.edges[at].0.to) || !body.contains(&(step + 1)))
+    /// Returns `true` if a condition of the caller decides on a jump that leaves a loop.
+    fn has_fork_out(&self, forks: &BTreeSet<u32>, body: RangeInclusive<u32>) -> bool {
+        forks.range(body.clone()).any(|fork| {
+            let at = self.edges.binary_search_by_key(fork, |(jump, _)| jump.step);
+            at.is_ok_and(|at| leaves(&self.edges[at], &body))
+        })
     }
 
     /// Returns the condition of a jump; `None` if it is not known.
@@ -760,7 +762,7 @@ impl<'m, 'p> Machine<'m, 'p> {
     }
 
     fn call(&mut self, step: u32, known: &ResolvedOperator, args: &[ValueId], state: &mut [Possible]) {
-        let is_unknown = known.library.is_some() || known.rule.is_none();
+        let is_unknown = is_unknown(known);
         match known.signature.result {
             Some(result) if result != Base::Tensor => {
                 let to = args.get(known.signature.args.len()).and_then(|value| self.method.value(*value));
@@ -1106,4 +1108,14 @@ pub fn accepts(known: &ResolvedOperator, args: &[ValueId], (value, item): (usize
 /// Returns `true` for an operator that reads numbers as more than numbers to compute with.
 pub fn is_kernel(known: &ResolvedOperator) -> bool {
     known.signature.result.is_none_or(|result| result == Base::Tensor)
+}
+
+/// Returns `true` for an operator whose results are not inferred here: no rule is known, or it is of a library.
+pub fn is_unknown(known: &ResolvedOperator) -> bool {
+    known.library.is_some() || known.rule.is_none()
+}
+
+/// Returns `true` for a jump in a loop that leaves it, if it is taken or if it is not.
+pub fn leaves((jump, _): &Edge, body: &RangeInclusive<u32>) -> bool {
+    body.contains(&jump.step) && (!body.contains(&jump.to) || !body.contains(&(jump.step + 1)))
 }

@@ -21,8 +21,8 @@ use super::control::ControlFlow;
 use super::limits;
 use super::method::MethodAnalysis;
 use super::possible::{Possible, Why};
-use machine::Machine;
 pub use machine::Values;
+use machine::{Machine, leaves};
 use pte_analysis::blocks::{self, Block, Edge};
 use sizes::Resized;
 
@@ -121,13 +121,7 @@ fn widened(first: u32, is_content: bool, edges: &[Edge], caller_loops: &BTreeSet
     let has_loop = loops.peek().is_some();
     // The condition is that of the jump back, or of one out of the loop.
     let is_callers = |(jump, _): &Edge| {
-        let leaves = |(exit, _): &Edge| {
-            let body = jump.to..=jump.step;
-            caller_loops.contains(&exit.step)
-                && body.contains(&exit.step)
-                && (!body.contains(&exit.to) || !body.contains(&(exit.step + 1)))
-        };
-        edges.iter().any(leaves)
+        edges.iter().any(|exit| caller_loops.contains(&exit.0.step) && leaves(exit, &(jump.to..=jump.step)))
     };
     if loops.any(is_callers) || (first == 0 && is_content) {
         return Possible::caller();

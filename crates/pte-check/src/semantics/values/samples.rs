@@ -82,7 +82,7 @@ pub fn find(method: &MethodAnalysis<'_>, values: &mut Values, shared: &BTreeSet<
     let mut samples: Vec<Samples<'_, '_>> = (0..SAMPLES).map(sample).collect();
     let mut known: HashMap<(usize, Option<u32>), (Option<SameInts>, bool)> = HashMap::new();
     for (step, value) in contents {
-        let write = samples[0].last_write(value, step);
+        let write = method.last_write(value, step);
         let (ints, is_nan) = known.entry((value, write)).or_insert_with(|| same(&mut samples, step, value)).clone();
         if let Some(ints) = ints {
             values.same.insert((step, value), ints);
@@ -164,7 +164,7 @@ impl Samples<'_, '_> {
     /// Returns the elements of a tensor of Ints, or of one of float32: [`NAN`] for those that are NaN, and 0 for
     /// others.
     fn elements(&mut self, value: usize, step: u32) -> Option<Vec<i64>> {
-        self.last_write(value, step)?;
+        self.method.last_write(value, step)?;
         let Item::Content(content) = self.operand(value, step, &mut 0)? else { return None };
         let (method, scalar_type) = (self.method, self.method.facts[value].scalar_type);
         let mut contents = self.contents.borrow_mut();
@@ -180,17 +180,12 @@ impl Samples<'_, '_> {
         }
     }
 
-    /// Returns the last step before another one that may write a value.
-    fn last_write(&self, value: usize, step: u32) -> Option<u32> {
-        self.method.last_write(value, step)
-    }
-
     /// Returns what a value is before a step; `None` if it is not evaluated.
     fn operand(&mut self, value: usize, step: u32, calls: &mut usize) -> Option<Item> {
         if self.shared.contains(&value) {
             return None;
         }
-        let write = self.last_write(value, step);
+        let write = self.method.last_write(value, step);
         if let Some(known) = self.known.get(&(value, write)) {
             return *known;
         }
@@ -238,11 +233,11 @@ impl Samples<'_, '_> {
             let scalar_type = method.facts[tensor].scalar_type;
             return Item::of_element(scalar_type, first_element(scalar_type, &blob)?);
         }
+        let is_of_itself = matches!(args, [one, other, ..] if one == other);
+        if COMPARISONS.contains(&&*known.name) && !is_of_itself {
+            return None;
+        }
         if let Some(compute) = known.facts.computation {
-            let is_of_itself = matches!(args, [one, other, ..] if one == other);
-            if COMPARISONS.contains(&&*known.name) && !is_of_itself {
-                return None;
-            }
             let mut numbers = Vec::new();
             for arg in args.iter().take(known.signature.args.len()) {
                 numbers.push(self.operand(method.value(*arg)?, step, calls)?.number()?);
@@ -251,10 +246,6 @@ impl Samples<'_, '_> {
         }
         if known.facts.reads_sizes {
             return self.size(known, args);
-        }
-        let is_of_itself = matches!(args, [one, other, ..] if one == other);
-        if COMPARISONS.contains(&&*known.name) && !is_of_itself {
-            return None;
         }
         let mut operands = Assumption::new();
         for access in method.step_accesses(step).iter().filter(|access| access.kind.keeps()) {

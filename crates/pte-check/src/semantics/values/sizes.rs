@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::super::super::contents::{Assumption, Item};
 use super::super::method::MethodAnalysis;
 use super::super::possible::{Possible, Why};
-use super::machine::{Combination, MAX_PARTNERS, Machine, accepts, undecided};
+use super::machine::{Combination, MAX_PARTNERS, Machine, accepts, is_unknown, undecided};
 use pte_analysis::aliases::{AliasKind, Groups};
 use pte_analysis::inference::{self, Inference, stated_of_constant};
 use pte_analysis::operators::ResolvedOperator;
@@ -45,7 +45,7 @@ impl Resized {
             let Some((known, args)) = method.call(instruction) else { continue };
             let accesses = method.step_accesses(step);
             let outs = accesses.iter().filter(|access| access.kind.may_write()).map(|access| access.value as usize);
-            if known.library.is_some() || known.rule.is_none() || !outs.clone().any(is_dynamic) {
+            if is_unknown(known) || !outs.clone().any(is_dynamic) {
                 continue;
             }
             let reads_numbers = accesses.iter().any(|access| {
@@ -156,13 +156,13 @@ impl Machine<'_, '_> {
     /// Finds the values that the caller may have an influence on.
     pub fn find_callers(&mut self) {
         let method = self.method;
-        let is_unknown = |step: u32| {
+        let is_call_of_unknown = |step: u32| {
             let instruction = &method.steps[step as usize];
             let is_call = matches!(instruction.instruction.callee(), Some(Callee::Operator(_)));
-            is_call && method.call(instruction).is_none_or(|(known, _)| known.library.is_some() || known.rule.is_none())
+            is_call && method.call(instruction).is_none_or(|(known, _)| is_unknown(known))
         };
         let written = |step: u32| method.step_accesses(step).iter().filter(|access| access.kind.may_write());
-        let by_unknown = (0..method.end()).filter(|step| is_unknown(*step)).flat_map(written);
+        let by_unknown = (0..method.end()).filter(|step| is_call_of_unknown(*step)).flat_map(written);
         let inputs = (0..method.values().len()).filter(|value| self.is_callers(*value));
         let mut open: Vec<usize> = inputs.chain(by_unknown.map(|access| access.value as usize)).collect();
         self.from_caller = vec![false; method.values().len()];
@@ -232,7 +232,7 @@ impl Machine<'_, '_> {
         if outs.is_empty() {
             return;
         }
-        let found = if known.library.is_some() || known.rule.is_none() {
+        let found = if is_unknown(known) {
             outs.iter().map(|out| (*out, Possible::caller())).collect()
         } else {
             self.new_sizes(step, known, args, &outs, state)
