@@ -15,9 +15,8 @@ use pte_model::program::{
 };
 use serde::Serialize;
 
-use crate::bound::method_of;
 use crate::error::EditError;
-use crate::optimize::minimize::kept_plan;
+use crate::quantized_io::{planned_method, remove_tests};
 
 pte_model::options! {
     /// Options of [`convert`].
@@ -133,12 +132,8 @@ pub fn convert(
     options: &ConvertedIoOptions,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<ConvertedIo, EditError> {
-    let index = method_of(program, options.method.as_deref())?;
+    let index = planned_method(program, options.method.as_deref())?;
     let plan = &program.plans()[index];
-    if let Some(reason) = kept_plan(plan) {
-        let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
-        return Err(EditError::request(message));
-    }
     let method = Method::new(plan);
     let (mut changes, mut errors) = (Vec::new(), Vec::<Diagnostic>::new());
     for (is_input, ids, wanted) in [(true, &plan.inputs, &options.inputs), (false, &plan.outputs, &options.outputs)] {
@@ -182,10 +177,7 @@ pub fn convert(
     for change in changes {
         done.values.push(apply(program, index, change));
     }
-    for tests in tests.iter_mut().filter(|tests| tests.method == done.method) {
-        done.removed_tests += std::mem::take(&mut tests.cases).len();
-    }
-    tests.retain(|tests| !tests.cases.is_empty());
+    done.removed_tests = remove_tests(tests, &done.method);
     Ok(done)
 }
 

@@ -99,12 +99,8 @@ pub fn quantize(
     options: &QuantizedIoOptions,
     name: impl Fn(usize, usize) -> Option<String>,
 ) -> Result<QuantizedIo, EditError> {
-    let index = method_of(program, options.method.as_deref())?;
+    let index = planned_method(program, options.method.as_deref())?;
     let plan = &program.plans()[index];
-    if let Some(reason) = kept_plan(plan) {
-        let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
-        return Err(EditError::request(message));
-    }
     let method = &Method::new(plan);
     let named = |value: usize| name(index, value).unwrap_or_else(|| format!("values[{value}]"));
     let ends = |ids: &Option<Vec<ValueId>>| -> Vec<usize> {
@@ -163,11 +159,28 @@ pub fn quantize(
     let encoded = encoded.collect::<Result<Vec<_>, EditError>>()?;
     apply(program, index, &changes, encoded);
     prune(program);
-    for tests in tests.iter_mut().filter(|tests| tests.method == done.method) {
-        done.removed_tests += std::mem::take(&mut tests.cases).len();
-    }
-    tests.retain(|tests| !tests.cases.is_empty());
+    done.removed_tests = remove_tests(tests, &done.method);
     Ok(done)
+}
+
+/// Returns the index of a method whose inputs and outputs can be other tensors.
+pub(crate) fn planned_method(program: &Program, name: Option<&str>) -> Result<usize, EditError> {
+    let index = method_of(program, name)?;
+    match kept_plan(&program.plans()[index]) {
+        None => Ok(index),
+        Some(reason) => {
+            let message = format!("the inputs and outputs would be other tensors, but the memory plan stays: {reason}");
+            Err(EditError::request(message))
+        }
+    }
+}
+
+/// Removes the tests of a method whose inputs or outputs are others, and returns how many there were.
+pub(crate) fn remove_tests(tests: &mut Vec<MethodTests>, method: &str) -> usize {
+    let removed = tests.iter_mut().filter(|tests| tests.method == method);
+    let removed = removed.map(|tests| std::mem::take(&mut tests.cases).len()).sum();
+    tests.retain(|tests| !tests.cases.is_empty());
+    removed
 }
 
 /// A method whose inputs and outputs are examined.
