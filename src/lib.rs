@@ -251,7 +251,8 @@ pub mod program {
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
     pub use crate::facade::bless::Blessed;
-    pub use crate::facade::running::{RunOptions, RunOutputs, TappedValue};
+    pub use crate::facade::running::{InputFile, ReadInput, RunOptions, RunOutputs, TappedValue};
+    pub use crate::facade::tensors::NamedTensors;
     pub use crate::facade::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::install::{
@@ -271,6 +272,7 @@ pub mod command {
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};
+    pub use pte_model::format::npy;
     pub use pte_transform::remap::renumber_values;
     pub use pte_yaml::bytes::{self, parse_bytes};
     pub use pte_yaml::template::is_name as is_variable_name;

@@ -7,6 +7,7 @@
 
 mod amounts;
 mod annotate;
+mod arrays;
 mod assemble;
 pub mod atomic;
 mod bound;

@@ -80,7 +80,8 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             let folder = runner::folder()?;
             let etdump = folder.path().join("etdump");
             let options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
-            let options = arguments.inputs.set(options).repeat(count).etdump(Some(etdump.clone()));
+            let options = arguments.inputs.set(options, &arguments.input, 1)?;
+            let options = options.repeat(count).etdump(Some(etdump.clone()));
             let options = options.method(arguments.method.first().cloned());
             interrupt::defer();
             let done = model.run(&options, folder.path())?;

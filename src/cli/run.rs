@@ -11,16 +11,17 @@ use pte_emit::command::text::{clipped, counted, escaped};
 use pte_emit::diff::NumericOptions;
 use pte_emit::profile::Recording;
 use pte_emit::program::test_cases::{TestData, Tolerance};
-use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand, TappedValue};
+use pte_emit::run::{OutputValue, ReadInput, RunOptions, RunOutputs, RunnerCommand, TappedValue};
 use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::arrays::{self, ArrayFormat};
 use super::destination::Destination;
 use super::diff::numeric::{self, tolerance};
 use super::exit::{Exit, Failure};
 use super::interrupt;
-use super::io::Messages;
+use super::io::{Messages, STREAM};
 use super::json;
 use super::options::{FormatArguments, TextOrJson};
 use super::outputs::{Outputs, Replaced};
@@ -61,11 +62,13 @@ pub struct RunArguments {
     /// characters, or the number of the instruction from 0; may be repeated. The program is unchanged
     #[arg(long, value_name = "NAME|NUMBER")]
     tap: Vec<String>,
-    /// Write the outputs that are tensors as a .safetensors, by name, and the values of --tap
-    #[arg(long, value_name = "FILE.safetensors")]
+    /// Write the outputs that are tensors or numbers as a .safetensors or .npz, by name, and the values of --tap; or a
+    /// single output as an .npy
+    #[arg(long, value_name = "FILE")]
     save_outputs: Option<PathBuf>,
-    /// Compare the outputs with the tensors of a .safetensors that have their names; exit with status 1 if they differ
-    #[arg(long, alias = "expect", value_name = "FILE.safetensors")]
+    /// Compare the outputs with the tensors of a .safetensors, .npz, .npy or .ptd that have their names; exit with status
+    /// 1 if they differ
+    #[arg(long, alias = "expect", value_name = "FILE")]
     expected: Option<PathBuf>,
     /// Absolute difference of floating point numbers that count as equal [default: 1e-6]
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
@@ -91,7 +94,8 @@ pub struct RunArguments {
 #[derive(Debug, Args)]
 pub struct InputArguments {
     /// Input by its name in `dump`, or its number from 0: numbers (1,2,3, or nested as in YAML), @FILE.npy,
-    /// @FILE.safetensors:KEY, random, random:SEED, or one number for all elements; may be repeated. Others are ones
+    /// @FILE.npz:NAME, @FILE.safetensors:KEY, @PICTURE.png, @- for standard input, random, random:SEED, or one number for
+    /// all elements; may be repeated. Others are ones. NAME#2 is the input of a second execution, and so on
     #[arg(short = 'i', long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
     values: Vec<(String, String)>,
     /// Random numbers of a seed for the inputs that are not given, in place of ones
@@ -100,9 +104,17 @@ pub struct InputArguments {
 }
 
 impl InputArguments {
-    /// Sets the inputs of an execution.
-    pub fn set(&self, options: RunOptions) -> RunOptions {
-        options.inputs(self.values.clone()).random(self.random)
+    /// Sets the inputs of executions of the methods of `file`.
+    ///
+    /// # Errors
+    /// Standard input would be read several times.
+    pub fn set(&self, options: RunOptions, file: &Path, methods: usize) -> Result<RunOptions, Failure> {
+        let streams = self.values.iter().filter(|(_, text)| text.trim() == "@-").count();
+        if streams * methods.max(1) + usize::from(file.as_os_str() == STREAM) > 1 && streams > 0 {
+            return Err(Failure::usage("standard input can be read only once"));
+        }
+        let read: ReadInput = arrays::read_input;
+        Ok(options.inputs(self.values.clone()).random(self.random).read_input(read))
     }
 }
 
@@ -148,18 +160,18 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     if arguments.expected.is_none() && (arguments.atol.is_some() || arguments.rtol.is_some()) {
         return Err(Failure::usage("`--atol` and `--rtol` are for `--expected` and `--compare`"));
     }
-    let is_safetensors = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "safetensors");
-    if let Some(path) = arguments.save_outputs.as_ref().filter(|path| !is_safetensors(path)) {
+    if let Some(path) = arguments.save_outputs.as_ref().filter(|path| ArrayFormat::of(path).is_none()) {
         let found = escaped(&path.display().to_string()).into_owned();
         return Err(Failure::Usage(format!(
-            "outputs are written as a .safetensors, found `{found}`; `--json` prints them"
+            "outputs are written as a .safetensors, .npz or .npy, found `{found}`; `--json` prints them"
         )));
     }
     let files = [&arguments.save_outputs, &arguments.expected, &arguments.save_etdump];
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
     }
-    let options = arguments.inputs.set(RunOptions::new(runner).limits(arguments.runner.limits()));
+    let options = RunOptions::new(runner).limits(arguments.runner.limits());
+    let options = arguments.inputs.set(options, &arguments.input, arguments.method.len())?;
     let options = options.taps(arguments.tap.clone()).repeat(arguments.repeat.unwrap_or(1));
     let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
     let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
@@ -180,7 +192,7 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
 
 /// Executes methods of two programs, and prints how their values differ.
 fn compare(arguments: &RunArguments, runner: RunnerCommand, models: [&Model; 2]) -> Result<Exit, Failure> {
-    let run = arguments.inputs.set(RunOptions::new(runner.clone()));
+    let run = arguments.inputs.set(RunOptions::new(runner.clone()), &arguments.input, arguments.method.len())?;
     let mut options = NumericOptions::new(runner).limits(arguments.runner.limits());
     options.tolerance = arguments.tolerance();
     let named = arguments.method.iter().cloned().map(Some);
@@ -212,7 +224,8 @@ fn run_method(
     }
     let mut exit = Exit::Ok;
     if let Some(file) = &arguments.expected
-        && let Some(difference) = &found.compare(file, arguments.tolerance())?.difference
+        && let Some(difference) =
+            &found.compare(&file.display().to_string(), &arrays::open(file)?, arguments.tolerance())?.difference
     {
         exit = Exit::Input;
         let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
@@ -221,8 +234,10 @@ fn run_method(
         messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
     }
     let mut outputs = Outputs::default();
-    if let Some(path) = &arguments.save_outputs {
-        let written = found.to_safetensors().map_err(|error| Failure::writing(&path.display().to_string(), &error))?;
+    if let Some((path, format)) = arguments.save_outputs.as_ref().and_then(|path| Some((path, ArrayFormat::of(path)?)))
+    {
+        let written = found.tensors().and_then(|tensors| format.write(&tensors));
+        let written = written.map_err(|error| Failure::writing(&path.display().to_string(), &error))?;
         write(&mut outputs, path, &written)?;
     }
     if let Some((path, etdump)) = arguments.save_etdump.as_deref().zip(etdump.as_deref()) {
@@ -256,7 +271,12 @@ fn text(found: &RunOutputs, arguments: &RunArguments, paint: Paint) -> String {
         let label = format!("[{}] {}{execution} -> {}", tap.instruction, clipped(&tap.label), clipped(&tap.name));
         write_value(&label, &tap.value, limit, &mut out);
     }
-    found.outputs.iter().for_each(|(name, value)| write_value(&clipped(name), value, limit, &mut out));
+    for (number, outputs) in found.earlier.iter().chain([&found.outputs]).enumerate() {
+        if !found.earlier.is_empty() {
+            let _ = writeln!(out, "  execution {}", number + 1);
+        }
+        outputs.iter().for_each(|(name, value)| write_value(&clipped(name), value, limit, &mut out));
+    }
     out
 }
 
@@ -310,8 +330,11 @@ fn scalar(data: &TestData) -> String {
 pub struct RunDocument {
     /// Name of the method.
     method: String,
-    /// Outputs, in order.
+    /// Outputs of the last execution, in order.
     outputs: Vec<OutputDocument>,
+    /// Outputs of the executions before it that have inputs of their own (`NAME#2`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Vec<OutputDocument>>,
     /// Values of `--tap`, in the order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     taps: Vec<TapDocument>,
@@ -375,12 +398,15 @@ impl RunDocument {
             OutputDocument { name: name.clone(), tensor, sizes: shape, dim_order: order, data }
         };
         let times = with_times.then(|| found.times.iter().map(std::time::Duration::as_secs_f64).collect());
-        let outputs = found.outputs.iter().map(|(name, value)| output((name, value))).collect();
+        let outputs =
+            |found: &[(String, OutputValue)]| found.iter().map(|(name, value)| output((name, value))).collect();
+        let earlier = found.earlier.iter().map(|found| outputs(found)).collect();
         let tap = |tap: &TappedValue| {
             let TappedValue { instruction, label, execution, name, value, .. } = tap;
             let value = output((name, value));
             TapDocument { instruction: *instruction, label: label.clone(), execution: *execution, value }
         };
-        RunDocument { method: found.method.clone(), outputs, taps: found.taps.iter().map(tap).collect(), times }
+        let (method, outputs) = (found.method.clone(), outputs(&found.outputs));
+        RunDocument { method, outputs, earlier, taps: found.taps.iter().map(tap).collect(), times }
     }
 }

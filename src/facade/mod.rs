@@ -18,4 +18,5 @@ pub mod profile;
 pub mod running;
 pub mod source;
 pub mod target;
+pub mod tensors;
 pub mod testing;

@@ -4,28 +4,27 @@
 //! The inputs are those of a test that is written for the method: values are read, converted and checked as in the YAML
 //! of tests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::emitter::safetensors;
 use crate::facade::model::{self, Model};
 use crate::facade::numeric::{self, Executable};
+use crate::facade::source::Source;
+use crate::facade::tensors::NamedTensors;
 use crate::facade::testing;
 use indexmap::IndexMap;
 use pte_diff::{RecordedStep, Side, Trace};
-use pte_model::data::Origin;
+use pte_model::data::Blob;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
 use pte_model::diagnostics::{Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::program::element::Part;
 use pte_model::program::test_cases::{MethodTests, TestCase, TestData, Tolerance};
-use pte_model::program::{
-    EValue, ExecutionPlan, ExternalData, Program, Tensor, TensorLayout, TensorShapeDynamism, ValueId,
-};
-use pte_model::reader;
+use pte_model::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 use pte_run::compare::{self, OutputComparison};
 use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
@@ -49,7 +48,10 @@ pte_model::options! {
         pub method: Option<String>,
         /// Inputs by name, or by their number from 0: values as in the tests of YAML, `@FILE.npy`,
         /// `@FILE.safetensors:KEY`, `random`, or a number for each element. All others are 1, or those of the program.
+        /// `NAME#2` is the input of a second execution, and so on; each has those of the one before, if it is not given.
         pub inputs: Vec<(String, String)>,
+        /// Reads files of `inputs` that the library does not read.
+        pub read_input: Option<ReadInput>,
         /// Seed of random inputs in place of ones.
         pub random: Option<u64>,
         /// Executions before, each with its inputs: those of the tests before a new one.
@@ -67,24 +69,59 @@ pte_model::options! {
 impl RunOptions {
     /// Creates options with defaults.
     pub fn new(runner: RunnerCommand) -> RunOptions {
-        let (limits, method, inputs, random, before, etdump, taps) = Default::default();
-        RunOptions { runner, limits, method, inputs, random, before, repeat: 1, etdump, taps }
+        let (limits, method, inputs, read_input, random, before, etdump, taps) = Default::default();
+        RunOptions { runner, limits, method, inputs, read_input, random, before, repeat: 1, etdump, taps }
     }
 
-    /// Returns the paths of the files that [`RunOptions::inputs`] name.
+    /// Returns the paths of the files that [`RunOptions::inputs`] name, and what stands before a suffix such as a key.
     ///
     /// ```
     /// use pte_emit::run::{RunOptions, RunnerCommand};
     ///
     /// let inputs = vec![("x".into(), "@in.safetensors:x".into()), ("y".into(), "1".into())];
     /// let options = RunOptions::new(RunnerCommand::new("./runner")).inputs(inputs);
-    /// assert!(options.input_files().eq([std::path::Path::new("in.safetensors")]));
+    /// assert!(options.input_files().any(|path| path == std::path::Path::new("in.safetensors")));
     /// ```
     pub fn input_files(&self) -> impl Iterator<Item = &Path> {
         let paths = self.inputs.iter().filter_map(|(_, text)| text.trim().strip_prefix('@'));
-        paths.map(|path| Path::new(file_of(path).0))
+        paths.flat_map(|path| [Some(path), path.rsplit_once(':').map(|(file, _)| file)]).flatten().map(Path::new)
     }
 }
+
+/// Reads a file for an input: gets the text after `@`, and the input. `None` if the library is to read it.
+pub type ReadInput = fn(&str, &Tensor) -> Result<Option<InputFile>, String>;
+
+/// An array for an input, of [`RunOptions::read_input`].
+///
+/// ```
+/// use pte_emit::run::{InputFile, ReadInput, RunOptions, RunnerCommand};
+///
+/// // Files of another program, as bytes that are no `.npy`.
+/// let read: ReadInput = |_, _| Ok(Some(InputFile::new(vec![0; 4])));
+/// let options = RunOptions::new(RunnerCommand::new("none")).inputs(vec![("x".into(), "@x.raw".into())]);
+/// let options = options.read_input(read);
+/// let error = pte_emit::Model::open("examples/linear.yaml")?.test_case(&options).unwrap_err();
+/// assert!(error.to_string().contains("input `x`: cannot use ./x.raw: it is not a .npy file"), "{error}");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct InputFile {
+    /// Content of an `.npy`.
+    pub npy: Vec<u8>,
+    /// Its elements are float32, and are converted to those of the input.
+    pub is_converted: bool,
+}
+
+impl InputFile {
+    /// Creates an array of the element type of the input.
+    pub fn new(npy: Vec<u8>) -> InputFile {
+        InputFile { npy, is_converted: false }
+    }
+}
+
+/// Why inputs of several executions are no test.
+const ONE_EXECUTION: &str = "a test has the inputs of one execution; add a test for each";
 
 /// Lines of the log of a runner that are reported.
 const LOG: usize = 3;
@@ -95,10 +132,12 @@ const LOG: usize = 3;
 pub struct RunOutputs {
     /// Name of the method.
     pub method: String,
-    /// Inputs, in order.
+    /// Inputs of the last execution, in order.
     pub inputs: Vec<(String, TestData)>,
     /// Outputs of the last execution, in order.
     pub outputs: Vec<(String, OutputValue)>,
+    /// Outputs of the executions before it with inputs of their own.
+    pub earlier: Vec<Vec<(String, OutputValue)>>,
     /// Recorded values of the last execution, in the order of time.
     pub taps: Vec<TappedValue>,
     /// Time of each execution, with the round trip to the runner.
@@ -125,8 +164,11 @@ impl RunOutputs {
     /// Returns the name of the method, and a test of it with these inputs and expected outputs.
     ///
     /// # Errors
-    /// An output of a kind that a test cannot have.
+    /// An output of a kind that a test cannot have; several executions.
     pub fn to_test_case(&self) -> Result<(String, TestCase), Error> {
+        if !self.earlier.is_empty() {
+            return Err(Error::input(Code::UnmetRequest, &self.method, ONE_EXECUTION));
+        }
         let inputs = self.inputs.iter().map(|(_, input)| input.clone()).collect();
         let expected = |(name, output): &(String, OutputValue)| {
             let message = || format!("a test cannot expect output `{}`: it is no tensor or number", clipped(name));
@@ -137,61 +179,44 @@ impl RunOutputs {
         Ok((self.method.clone(), TestCase { inputs, outputs: Some(outputs), atol, rtol }))
     }
 
-    /// Returns the outputs that are tensors as a `.safetensors` file, by name, and the recorded values that are no
-    /// outputs, each of its last execution.
+    /// Returns the outputs that are tensors or numbers by name, and the recorded values that are no outputs, each of its
+    /// last execution.
     ///
     /// # Errors
-    /// An element type that the format does not have, two outputs of one name.
-    pub fn to_safetensors(&self) -> io::Result<Vec<u8>> {
-        let mut program = Program::default();
+    /// Two outputs of one name.
+    pub fn tensors(&self) -> io::Result<NamedTensors> {
+        let mut tensors = NamedTensors::default();
         let is_output = |name: &str| self.outputs.iter().any(|(output, _)| output == name);
         let taps: IndexMap<&String, &OutputValue> = self.taps.iter().map(|tap| (&tap.name, &tap.value)).collect();
         let taps = taps.into_iter().filter(|(name, _)| !is_output(name));
-        for (name, value) in self.outputs.iter().map(|(name, value)| (name, value)).chain(taps) {
-            if let Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) = value.to_test_data() {
-                let data = program.add_blob(data);
-                let layout = TensorLayout { scalar_type, sizes, dim_order };
-                program
-                    .external_data
-                    .push(ExternalData { tensor_layout: Some(layout), ..ExternalData::new(name, data) });
-            }
-        }
-        let mut out = Vec::new();
-        safetensors::emit(&program)?.write(&mut out)?;
-        Ok(out)
+        let outputs = self.outputs.iter().map(|(name, value)| (name, value));
+        outputs.chain(taps).try_for_each(|(name, value)| tensors.insert(name, value))?;
+        Ok(tensors)
     }
 
-    /// Compares the outputs, and those recorded values that it has, with the tensors of the same names in a
-    /// `.safetensors` file.
+    /// Compares the outputs, and those recorded values that are expected, with the tensors of the same names, which are
+    /// of `file`.
     ///
     /// # Errors
-    /// A file that cannot be read, or has no tensor for an output: that of its name, or of any name if both are single.
-    pub fn compare(&self, file: &Path, tolerance: Tolerance) -> Result<OutputComparison, Error> {
-        let name = file.display().to_string();
-        let unreadable = |error: io::Error| Error::io(&name, "", &error);
-        let expected = reader::safetensors::read(&Origin::File(file.into())).map_err(unreadable)?;
-        let of = |output: &str| {
-            // Values have other names in YAML than in its .pte, but a single output is the one that is meant.
-            let is_single = self.outputs.len() == 1 && expected.external_data.len() == 1;
-            let entry = expected.external_data.iter().find(|entry| entry.key == output || is_single);
-            let Some((data, layout)) = entry.and_then(|entry| Some((entry.data, entry.tensor_layout.clone()?))) else {
-                let known = first_names(expected.external_data.iter().map(|entry| entry.key.as_str()));
-                let message = format!("no tensor `{}`, the name of an output; the file has {known}", clipped(output));
-                return Err(Error::input(Code::UnmetRequest, &name, message));
-            };
-            let TensorLayout { scalar_type, sizes, dim_order } = layout;
-            Ok(TestData::Tensor { scalar_type, sizes, dim_order, data: expected.blob(data).clone() })
-        };
-        let known = |name: &str| expected.external_data.iter().any(|entry| entry.key == name);
-        let taps = self.taps.iter().rev().filter(|tap| known(&tap.name)).map(|tap| (&tap.name, &tap.value));
+    /// There is no tensor for an output: that of its name, or of any name if both are single. Data that cannot be read.
+    pub fn compare(
+        &self,
+        file: &str,
+        expected: &NamedTensors,
+        tolerance: Tolerance,
+    ) -> Result<OutputComparison, Error> {
+        let taps = self.taps.iter().rev().filter(|tap| expected.has(&tap.name)).map(|tap| (&tap.name, &tap.value));
         let outputs = self.outputs.iter().map(|(name, value)| (name, value));
         let mut all: IndexMap<&String, &OutputValue> = outputs.collect();
         taps.for_each(|(name, value)| _ = all.entry(name).or_insert(value));
-        let outputs = all.keys().map(|name| of(name)).collect::<Result<_, _>>()?;
+        // Values have other names in YAML than in its .pte, but a single output is the one that is meant.
+        let is_single = self.outputs.len() == 1;
+        let outputs = all.iter().map(|(name, value)| expected.expected(name, value, is_single, file));
+        let outputs = outputs.collect::<Result<_, _>>()?;
         let Tolerance { atol, rtol, .. } = tolerance;
         let found: Vec<OutputValue> = all.into_values().cloned().collect();
         let case = TestCase { inputs: Vec::new(), outputs: Some(outputs), atol, rtol };
-        compare::outputs(&case, &found).map_err(unreadable)
+        compare::outputs(&case, &found).map_err(|error| Error::io(file, "", &error))
     }
 }
 
@@ -201,7 +226,7 @@ impl Model {
     /// ```
     /// use pte_emit::Model;
     /// use pte_emit::program::test_cases::Tolerance;
-    /// use pte_emit::run::{OutputValue, RunOptions, RunOutputs, RunnerCommand, TappedValue};
+    /// use pte_emit::run::{NamedTensors, OutputValue, RunOptions, RunOutputs, RunnerCommand, TappedValue};
     ///
     /// // A runner whose methods return 7.
     /// let script = "echo program ok; while read command rest; do case $command in
@@ -216,9 +241,11 @@ impl Model {
     /// assert_eq!(found.to_test_case()?.1.outputs.unwrap().len(), 1);
     /// let taps: &[TappedValue] = &found.taps;
     /// assert!(taps.is_empty());
-    /// // Outputs that are tensors can be a file, with which later ones are compared.
-    /// std::fs::write(folder.join("seven.safetensors"), found.to_safetensors()?)?;
-    /// let error = found.compare(&folder.join("seven.safetensors"), Tolerance::default()).unwrap_err();
+    /// // Outputs can be a file, with which later ones are compared.
+    /// std::fs::write(folder.join("seven.safetensors"), found.tensors()?.to_safetensors()?)?;
+    /// let seven = NamedTensors::open(folder.join("seven.safetensors"))?;
+    /// assert_eq!(found.compare("seven.safetensors", &seven, Tolerance::default())?.difference, None);
+    /// let error = found.compare("none", &NamedTensors::default(), Tolerance::default()).unwrap_err();
     /// assert!(error.to_string().contains("no tensor `y`"), "{error}");
     ///
     /// let error = model.run(&options.inputs(vec![("z".into(), "1".into())]), &folder).unwrap_err();
@@ -259,8 +286,10 @@ impl Model {
             message.help = (!lines.is_empty()).then(|| format!("the log of the runner ends with {}", lines.join(", ")));
             Error::new(Report::new(&self.label(), "", vec![message]))
         })?;
-        let outputs = (0..found.len()).map(|at| outputs.get(at).cloned().unwrap_or_else(|| format!("output{at}")));
-        let outputs = outputs.zip(found).collect();
+        let name = |at: usize| outputs.get(at).cloned().unwrap_or_else(|| format!("output{at}"));
+        let named = |found: Vec<OutputValue>| (0..found.len()).map(name).zip(found).collect();
+        let mut earlier: Vec<Vec<_>> = found.into_iter().map(named).collect();
+        let outputs = earlier.pop().unwrap_or_default();
         let taps = match events.filter(|_| is_tapped) {
             Some(events) => {
                 let (dump, values) = program.recording((&method, Some(plan)), events, &values)?;
@@ -269,29 +298,36 @@ impl Model {
             }
             None => Vec::new(),
         };
-        Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, taps, times })
+        let data = data.into_iter().next_back().unwrap_or_default();
+        Ok(RunOutputs { method, inputs: inputs.into_iter().zip(data).collect(), outputs, earlier, taps, times })
     }
 }
 
-/// Executes a method as the options say, and notes the time of each execution.
+/// Executes a method as the options say, notes the time of each execution, and returns the outputs of those with inputs
+/// of their own, in the last repetition.
 fn execute(
     runner: &RunnerCommand,
     program: &Executable<'_>,
-    (method, data): (&str, &Vec<TestData>),
+    (method, data): (&str, &[Vec<TestData>]),
     options: &RunOptions,
     limits: &RunLimits,
     times: &mut Vec<Duration>,
-) -> Result<Vec<OutputValue>, RunError> {
+) -> Result<Vec<Vec<OutputValue>>, RunError> {
     let mut session = Session::start(runner, &program.program, &program.data, limits)?;
     session.load(method)?;
-    for inputs in options.before.iter().chain((0..options.repeat).map(|_| data)) {
+    let mut found = Vec::new();
+    let repeated = (0..options.repeat).flat_map(|round| data.iter().map(move |inputs| (Some(round + 1), inputs)));
+    for (round, inputs) in options.before.iter().map(|inputs| (None, inputs)).chain(repeated) {
         inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
         let start = Instant::now();
         session.execute()?;
-        times.push(start.elapsed());
+        if round.is_some() {
+            times.push(start.elapsed());
+        }
+        if round == Some(options.repeat) {
+            found.push(session.outputs()?);
+        }
     }
-    times.drain(..options.before.len());
-    let found = session.outputs()?;
     session.finish()?;
     Ok(found)
 }
@@ -351,7 +387,8 @@ struct RunInputs {
     outputs: Vec<String>,
     /// Names of values by path.
     names: HashMap<String, String>,
-    data: Vec<TestData>,
+    /// Inputs of each execution.
+    data: Vec<Vec<TestData>>,
 }
 
 impl Model {
@@ -369,11 +406,15 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A source without the method, inputs that do not suit it.
+    /// A source without the method, inputs that do not suit it, those of several executions.
     pub fn test_case(&self, options: &RunOptions) -> Result<(String, TestCase), Error> {
-        let RunInputs { method, data, .. } = self.run_inputs(&self.side()?, options)?;
+        let RunInputs { method, mut data, .. } = self.run_inputs(&self.side()?, options)?;
         let Tolerance { atol, rtol, .. } = Tolerance::default();
-        Ok((method, TestCase { inputs: data, outputs: None, atol, rtol }))
+        let inputs = data.pop().unwrap_or_default();
+        if !data.is_empty() {
+            return Err(Error::input(Code::UnmetRequest, &method, ONE_EXECUTION));
+        }
+        Ok((method, TestCase { inputs, outputs: None, atol, rtol }))
     }
 
     fn run_inputs(&self, side: &Side, options: &RunOptions) -> Result<RunInputs, Error> {
@@ -390,7 +431,7 @@ impl Model {
         };
         let (inputs, outputs) = (named("input", &plan.inputs), named("output", &plan.outputs));
         let data = self::inputs(plan, &inputs, options, self)?;
-        numeric::check_size(&data).map_err(failed)?;
+        data.iter().try_for_each(|inputs| numeric::check_size(inputs)).map_err(failed)?;
         Ok(RunInputs { index, method, inputs, outputs, names, data })
     }
 }
@@ -500,74 +541,124 @@ fn method<'s>(side: &'s Side, name: Option<&str>) -> Result<(usize, &'s Executio
     })
 }
 
-/// Returns the inputs of a method: given as text, random, or ones.
-fn inputs(plan: &ExecutionPlan, names: &[String], options: &RunOptions, model: &Model) -> Result<Vec<TestData>, Error> {
+/// Returns the inputs of each execution of a method as text, by input.
+fn texts<'o>(names: &[String], options: &'o RunOptions, model: &Model) -> Result<Vec<Vec<Option<&'o str>>>, Error> {
+    let failed = |message: &str| Error::input(Code::UnmetRequest, &model.label(), message);
     let position = |given: &str| {
         let of_name = names.iter().position(|name| name == given);
         of_name.or_else(|| given.parse().ok().filter(|number| *number < names.len()))
     };
-    let mut texts = vec![None; names.len()];
-    for (given, text) in &options.inputs {
-        let Some(at) = position(given) else {
+    let mut given: BTreeMap<u64, Vec<Option<&str>>> = BTreeMap::from([(1, vec![None; names.len()])]);
+    for (name, text) in &options.inputs {
+        // A name may contain `#`.
+        let numbered = || {
+            let (name, number) = name.rsplit_once('#')?;
+            Some((position(name)?, number.parse().ok().filter(|number| *number > 0)?))
+        };
+        let Some((at, execution)) = position(name).map(|at| (at, 1)).or_else(numbered) else {
             let known = first_names(names.iter().map(String::as_str));
-            let message = format!("no input `{}`; the method has {known}", clipped(given));
+            let message = format!("no input `{}`; the method has {known}", clipped(name));
             let unknown: Diagnostic = Code::UnmetRequest.whole(message);
-            let unknown = unknown.suggest(given, names.iter().map(String::as_str));
+            let unknown = unknown.suggest(name, names.iter().map(String::as_str));
             return Err(Error::new(Report::new(&model.label(), "", vec![unknown])));
         };
         if text.contains(['\n', '\r']) {
-            return Err(Error::input(Code::UnmetRequest, &model.label(), "the value of an input is one line"));
+            return Err(failed("the value of an input is one line"));
         }
+        let texts = given.entry(execution).or_insert_with(|| vec![None; names.len()]);
         if texts[at].replace(text).is_some() {
-            let message = format!("input `{}` is given twice", clipped(&names[at]));
-            return Err(Error::input(Code::UnmetRequest, &model.label(), message));
+            let name = clipped(&names[at]);
+            let message = format!(
+                "input `{name}` of execution {execution} is given twice; that of another execution is `{name}#{}`",
+                execution + 1
+            );
+            return Err(failed(&message));
         }
+    }
+    let count = given.len() as u64;
+    if let Some(execution) = (1..=count).find(|number| !given.contains_key(number)) {
+        let name = clipped(&names[0]);
+        let message = format!("no input of execution {execution}, as `{name}#{execution}=...`, but of a later one");
+        return Err(failed(&message));
+    }
+    let mut executions: Vec<Vec<Option<&str>>> = Vec::new();
+    for mut texts in given.into_values() {
+        if let Some(before) = executions.last() {
+            texts.iter_mut().zip(before).for_each(|(text, before)| *text = text.or(*before));
+        }
+        executions.push(texts);
+    }
+    Ok(executions)
+}
+
+/// Returns the inputs of each execution of a method: given as text, random, or ones.
+fn inputs(
+    plan: &ExecutionPlan,
+    names: &[String],
+    options: &RunOptions,
+    model: &Model,
+) -> Result<Vec<Vec<TestData>>, Error> {
+    let executions = texts(names, options, model)?;
+    let failed = |number: usize, message: String| {
+        let message = format!("input `{}`: {message}", clipped(&names[number]));
+        Error::input(Code::UnmetRequest, &model.label(), message)
+    };
+    let values: Vec<&EValue> =
+        plan.inputs.iter().flatten().map(|id| plan.value(*id).unwrap_or(&EValue::Null)).collect();
+    if values.is_empty() {
+        return Ok(vec![Vec::new()]);
     }
     let mut yaml = String::from("methods:\n  run:\n    values:\n");
-    let (mut list, mut given, mut random) = (String::new(), String::new(), Vec::new());
-    for (number, (id, text)) in plan.inputs.iter().flatten().zip(texts).enumerate() {
+    let mut owns = Vec::new();
+    for (number, value) in values.iter().enumerate() {
         // The values have names of their own: those of a file are any text.
-        let value = plan.value(*id).unwrap_or(&EValue::Null);
-        let (declared, own) = declared(value).ok_or_else(|| {
-            let message = format!("input `{}`: a runner cannot set a {}", clipped(&names[number]), value.kind());
-            Error::input(Code::UnmetRequest, &model.label(), message)
-        })?;
+        let (declared, own) =
+            declared(value).ok_or_else(|| failed(number, format!("a runner cannot set a {}", value.kind())))?;
         let _ = writeln!(yaml, "      input{number}: {declared}");
-        let _ = write!(list, "{}input{number}", if number == 0 { "" } else { ", " });
-        let failed = |message: String| {
-            let message = format!("input `{}`: {message}", clipped(&names[number]));
-            Error::input(Code::UnmetRequest, &model.label(), message)
-        };
-        let wanted = match (text, value) {
-            (Some(text), EValue::Tensor(tensor)) => self::given(text, tensor, number as u64).map_err(failed)?,
-            (Some(text), _) => Given::Yaml(text.clone()),
-            (None, EValue::Tensor(_)) => {
-                options.random.map_or(Given::Own, |seed| Given::Random(seed.wrapping_add(number as u64)))
-            }
-            (None, _) => Given::Own,
-        };
-        let text = match wanted {
-            Given::Yaml(text) => text,
-            Given::Own => own,
-            Given::Random(seed) => {
-                random.push((number, numeric::generated([Some(value); 2], seed).map_err(failed)?));
-                own
-            }
-        };
-        let _ = writeln!(given, "          - {text}");
+        owns.push(own);
     }
-    if list.is_empty() {
-        return Ok(Vec::new());
-    }
-    let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:\n      - inputs:");
+    let list: Vec<String> = (0..values.len()).map(|number| format!("input{number}")).collect();
+    let list = list.join(", ");
+    let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:");
     let first = 1 + yaml.lines().count();
-    yaml += &given;
-    let resolved = Model::from_yaml("inputs", yaml, ".").resolve();
-    let resolved = resolved.map_err(|error| of_inputs(&error, first, names, &model.label()))?;
-    let case = resolved.tests.into_iter().flat_map(|MethodTests { cases, .. }| cases).next();
-    let mut inputs = case.map(|case| case.inputs).unwrap_or_default();
-    for (number, input) in random {
-        inputs[number] = input;
+    let (mut random, mut lines, mut files) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (execution, texts) in executions.into_iter().enumerate() {
+        yaml += "      - inputs:\n";
+        lines.push("");
+        for (number, (text, value)) in texts.into_iter().zip(&values).enumerate() {
+            let wanted = match (text, value) {
+                (Some(text), EValue::Tensor(tensor)) => {
+                    self::given(text, tensor, number as u64, (options.read_input, &mut files))
+                        .map_err(|message| failed(number, message))?
+                }
+                (Some(text), _) => Given::Yaml(text.to_owned()),
+                (None, EValue::Tensor(_)) => {
+                    options.random.map_or(Given::Own, |seed| Given::Random(seed.wrapping_add(number as u64)))
+                }
+                (None, _) => Given::Own,
+            };
+            let text = match wanted {
+                Given::Yaml(text) => text,
+                Given::Own => owns[number].clone(),
+                Given::Random(seed) => {
+                    let generated = numeric::generated([Some(*value); 2], seed);
+                    let generated = generated.map_err(|message| failed(number, message))?;
+                    random.push((execution, number, generated));
+                    owns[number].clone()
+                }
+            };
+            let _ = writeln!(yaml, "          - {text}");
+            lines.push(&names[number]);
+        }
+    }
+    let mut source = Source::text_of("inputs".to_owned(), yaml.into(), ".".into());
+    source.files.planned = Arc::new(files);
+    let resolved = Model::new(source).resolve();
+    let resolved = resolved.map_err(|error| of_inputs(&error, first, &lines, &model.label()))?;
+    let cases = resolved.tests.into_iter().flat_map(|MethodTests { cases, .. }| cases);
+    let mut inputs: Vec<Vec<TestData>> = cases.map(|case| case.inputs).collect();
+    for (execution, number, input) in random {
+        inputs[execution][number] = input;
     }
     Ok(inputs)
 }
@@ -582,12 +673,12 @@ enum Given {
     Random(u64),
 }
 
-/// Returns the errors about inputs, of which each has a line from `first` on, by the names of the inputs.
-fn of_inputs(error: &Error, first: usize, names: &[String], label: &str) -> Error {
+/// Returns the errors about inputs, by the names of the inputs in the lines from `first` on.
+fn of_inputs(error: &Error, first: usize, lines: &[&str], label: &str) -> Error {
     let report = error.report();
     let whole = |diagnostic: &Diagnostic| {
         let line = diagnostic.at.as_ref().map(|span| report.line_column(span.start).0);
-        let name = line.and_then(|line| names.get(line.checked_sub(first)?));
+        let name = line.and_then(|line| lines.get(line.checked_sub(first)?)).filter(|name| !name.is_empty());
         let input = name.map_or_else(String::new, |name| format!("input `{}`: ", clipped(name)));
         // Paths are relative to the folder of the command.
         let label = Some(&*diagnostic.label).filter(|label| !label.is_empty() && !label.starts_with("paths are"));
@@ -660,11 +751,23 @@ fn file_of(path: &str) -> (&str, Option<&str>) {
 /// Returns a tensor that is given as text: a short form, or YAML.
 ///
 /// # Errors
-/// A seed that is no number; a file of several tensors.
-fn given(text: &str, tensor: &Tensor, number: u64) -> Result<Given, String> {
+/// A seed that is no number; a file of several tensors, or one that [`RunOptions::read_input`] rejects. What it reads is
+/// added to the files.
+fn given(
+    text: &str,
+    tensor: &Tensor,
+    number: u64,
+    (read, files): (Option<ReadInput>, &mut BTreeMap<PathBuf, Blob>),
+) -> Result<Given, String> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let text = text.trim();
     if let Some(path) = text.strip_prefix('@') {
+        if let Some(file) = read.map(|read| read(path, tensor)).transpose()?.flatten() {
+            let InputFile { npy, is_converted } = file;
+            let dtype = if is_converted { ", dtype: float32" } else { "" };
+            files.insert(Path::new(".").join(path), Blob::bytes(npy));
+            return Ok(Given::Yaml(format!("{{npy: {}{dtype}}}", quoted(path))));
+        }
         return Ok(Given::Yaml(match file_of(path) {
             (file, Some(key)) => format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key)),
             (file, None) if file.ends_with(".npy") => format!("{{npy: {}}}", quoted(file)),

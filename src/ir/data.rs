@@ -490,8 +490,15 @@ impl<'d, 'a> Finder<'d, 'a> {
         expected: Option<(ScalarType, Option<&[i32]>)>,
     ) -> Option<(ScalarType, LogicalTensor)> {
         let (at, path) = (path.id, self.path(&path.value));
-        self.open(at, &path)?;
-        let found = match npy::read(&Origin::File(path.as_path().into())) {
+        let origin = match self.files.planned.get(&path).map(Blob::to_vec) {
+            Some(Ok(content)) => Origin::Bytes(content.into()),
+            Some(Err(error)) => return self.unreadable(at, &path, &error),
+            None => {
+                self.open(at, &path)?;
+                Origin::File(path.as_path().into())
+            }
+        };
+        let found = match npy::read(&origin) {
             Ok(found) => found,
             Err(error) if is_io(&error) => return self.unreadable(at, &path, &error),
             Err(error) => return self.malformed(at, &path, error.to_string()),

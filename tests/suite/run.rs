@@ -146,6 +146,83 @@ fn outputs_are_printed_with_statistics_and_times() {
     assert_eq!(folder.read("executions"), b"run\nrun\nrun\n");
 }
 
+/// `NAME#2` is an input of a second execution; the others stay as they are.
+#[test]
+fn executions_have_inputs_of_their_own() {
+    let folder = folder();
+    let inputs = ["-i", "x=1", "-i", "x#2=2", "-i", "0#3=[[3, 4], [5, 6]]"];
+    let done = run(&folder, &[&["relu.yaml"], &inputs[..], &["--repeat", "2", "--json"]].concat()).exits(0);
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(document["outputs"][0]["data"], json!([3, 4, 5, 6]));
+    let earlier: Vec<&Value> =
+        document["earlier"].as_array().unwrap().iter().map(|outputs| &outputs[0]["data"]).collect();
+    assert_eq!(earlier, [&json!([1, 1, 1, 1]), &json!([2, 2, 2, 2])]);
+    assert_eq!(folder.read("executions"), b"run\n".repeat(6));
+    let text = String::from_utf8(run(&folder, &[&["relu.yaml"], &inputs[..4]].concat()).exits(0).stdout).unwrap();
+    assert!(text.starts_with("method forward\n  execution 1\n  y: float32 [2, 2], 1 to 1"), "{text}");
+    let (_, data) = output(&folder, &["inputs.yaml", "-i", "x=[[1, 2]]", "-i", "x#2=[[3, 4]]"]);
+    assert_eq!(data, json!([3, 4]));
+
+    for (arguments, message) in [
+        (&["-i", "x#3=1"][..], "no input of execution 2, as `x#2=...`"),
+        (&["-i", "x=1", "-i", "0=2"], "input `x` of execution 1 is given twice; that of another execution is `x#2`"),
+        (&["-i", "x#0=1"], "no input `x#0`"),
+        (&["-i", "x#2=1,2"], "input `x`: found 2 numbers"),
+    ] {
+        run(&folder, &[&["relu.yaml"], arguments].concat()).exits(1).stderr_contains(message);
+    }
+    let add = ["tests", "add", "relu.yaml", "-i", "x=1", "-i", "x#2=2", "-o", "two.bpte"];
+    folder.run(&add).exits(1).stderr_contains("a test has the inputs of one execution");
+}
+
+/// Numbers are tensors without dimensions in a file.
+#[test]
+fn outputs_that_are_numbers_are_written_and_compared() {
+    let folder = folder();
+    for (words, other) in [("int -7", "int 7"), ("double 3ff0000000000000", "double 0"), ("bool 1", "bool 0")] {
+        for (name, words) in [("number.sh", words), ("other.sh", other)] {
+            folder.write(name, ECHO.replace("$value", words));
+        }
+        for file in ["out.safetensors", "out.npz", "out.npy"] {
+            let run = |runner: &str, option: &str| {
+                folder.run(&["run", "relu.yaml", option, file, "--runner", &format!("sh {runner}")])
+            };
+            run("number.sh", "--save-outputs").exits(0);
+            run("number.sh", "--expected").exits(0);
+            run("other.sh", "--expected").exits(1);
+        }
+    }
+    run(&folder, &["relu.yaml", "--save-outputs", "out.txt"]).exits(2).stderr_contains(".safetensors, .npz or .npy");
+}
+
+/// Archives, pictures and streams of strangers are errors about the input.
+#[test]
+fn malformed_files_of_inputs_are_errors() {
+    let folder = folder();
+    run(&folder, &["relu.yaml", "--save-outputs", "good.npz"]).exits(0);
+    let good = folder.read("good.npz");
+    for (length, message) in [(0, "it is not a .npz"), (good.len() / 2, "it is not a .npz")] {
+        folder.write("cut.npz", &good[..length]);
+        run(&folder, &["relu.yaml", "-i", "x=@cut.npz:y"]).exits(1).stderr_contains(message);
+        run(&folder, &["relu.yaml", "--expected", "cut.npz"]).exits(1).stderr_contains(message);
+    }
+    for at in (0..good.len()).step_by(3) {
+        let mut changed = good.clone();
+        changed[at] ^= 0xff;
+        folder.write("changed.npz", changed);
+        let found = run(&folder, &["relu.yaml", "-i", "x=@changed.npz"]).code;
+        assert!(matches!(found, Some(0 | 1)), "byte {at}: {found:?}");
+    }
+    for (name, content) in [("p.png", &b"\x89PNG\r\n\x1a\n"[..]), ("p.jpg", b"\xff\xd8\xff"), ("q.png", b"text")] {
+        folder.write(name, content);
+        let input = format!("x=@{name}");
+        run(&folder, &["relu.yaml", "-i", &input]).exits(1).stderr_contains(&format!("input `x`: {name}: "));
+    }
+    let done = run(&folder, &["relu.yaml", "-i", "x=@-"]).exits(1);
+    done.stderr_contains("standard input is no .npy, and has 0 bytes; expected 16");
+    run(&folder, &["-", "-i", "x=@-"]).exits(2).stderr_contains("standard input can be read only once");
+}
+
 /// A string in JSON is the string, whatever its characters.
 #[test]
 fn strings_are_strings_in_json() {
@@ -176,7 +253,7 @@ fn inputs_that_do_not_suit_the_method_are_errors() {
             "no value `z` to record, and no instruction of this number; the method has `x`, `y`",
         ),
         (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
-        (&["relu.yaml", "--expected", "runner.sh"], "not a .safetensors file"),
+        (&["relu.yaml", "--expected", "runner.sh"], "expected a .safetensors, .ptd or .npy file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),
         (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "input `x`: "),
         (&["inputs.yaml", "-i", "text=3"], "is a String, the test gives the number 3"),

@@ -12,6 +12,7 @@ pub mod exporter;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod foreign;
+pub mod npy;
 pub mod path;
 pub mod program;
 pub mod safetensors;

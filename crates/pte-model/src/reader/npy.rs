@@ -6,11 +6,8 @@ use std::io;
 use crate::data::{Blob, Origin};
 use crate::diagnostics::{clipped, counted};
 use crate::format::safetensors::MAX_HEADER;
-use crate::format::{DimOrder, ScalarType};
+use crate::format::{DimOrder, npy};
 use crate::program::{TensorLayout, nbytes};
-
-/// First bytes of a file.
-pub const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The array of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,17 +37,17 @@ pub fn read(origin: &Origin) -> io::Result<NpyTensor> {
         return wrong("it is not a .npy file");
     }
     let text = origin.range(start, len)?;
-    let Some(npy) = str::from_utf8(&text).ok().and_then(parse) else {
+    let Some(dict) = str::from_utf8(&text).ok().and_then(parse) else {
         return wrong("its header is not a Python dict of `descr`, `fortran_order` and `shape`");
     };
-    let Some(scalar_type) = npy.element().and_then(npy_type) else {
-        let what = match npy.element() {
+    let Some(scalar_type) = dict.element().and_then(npy::element_type) else {
+        let what = match dict.element() {
             Some((">", _)) => "are big-endian; save the file as little-endian",
             _ => "have an unsupported type",
         };
-        return wrong(&format!("its elements ({}) {what}", clipped(npy.descr)));
+        return wrong(&format!("its elements ({}) {what}", clipped(dict.descr)));
     };
-    let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
+    let sizes: Option<Vec<i32>> = dict.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
     let len = sizes.as_ref().and_then(|sizes| nbytes(scalar_type, sizes));
     let data =
         len.filter(|len| header.checked_add(*len) == Some(length)).and_then(|len| origin.blob(header, len, length));
@@ -58,34 +55,10 @@ pub fn read(origin: &Origin) -> io::Result<NpyTensor> {
         return wrong(&format!("its length of {} does not agree with its header", counted(length, "byte")));
     };
     let mut dim_order = DimOrder::contiguous(sizes.len());
-    if npy.fortran_order {
+    if dict.fortran_order {
         dim_order.reverse();
     }
     Ok(NpyTensor { layout: TensorLayout { scalar_type, sizes, dim_order }, data })
-}
-
-/// Returns the element type of `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte
-/// order other than `<`.
-fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
-    let name = match kind {
-        "b1" => "bool",
-        "u1" => "uint8",
-        "i1" => "int8",
-        _ if order != "<" => return None,
-        "u2" => "uint16",
-        "u4" => "uint32",
-        "u8" => "uint64",
-        "i2" => "int16",
-        "i4" => "int32",
-        "i8" => "int64",
-        "f2" => "float16",
-        "f4" => "float32",
-        "f8" => "float64",
-        "c8" => "complex64",
-        "c16" => "complex128",
-        _ => return None,
-    };
-    ScalarType::parse(name)
 }
 
 /// Header of an .npy file.
@@ -169,7 +142,23 @@ fn sizes(literal: &str) -> Option<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ScalarType;
     use proptest::prelude::*;
+
+    #[test]
+    fn headers_that_are_written_are_read_again() {
+        for (_, name) in npy::TYPES {
+            let scalar_type = ScalarType::parse(name).unwrap();
+            for sizes in [&[][..], &[3], &[2, 3], &[0, 7], &[1; 16]] {
+                let mut file = npy::header(scalar_type, sizes).unwrap();
+                let elements = sizes.iter().product::<i32>() as usize;
+                assert_eq!(file.len() % 64, 0);
+                file.resize(file.len() + elements * scalar_type.element_size() as usize, 1);
+                let found = read(&Origin::Bytes(file.into())).unwrap();
+                assert_eq!((found.layout.scalar_type, &*found.layout.sizes), (scalar_type, sizes), "{name}");
+            }
+        }
+    }
 
     #[test]
     fn a_header_as_numpy_writes_it() {

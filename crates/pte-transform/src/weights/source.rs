@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pte_model::data::{Blob, Origin};
 use pte_model::format::Format;
+use pte_model::format::npy::MAGIC;
 use pte_model::program::TensorLayout;
 use pte_model::reader::{flat_tensor, npy, safetensors};
 
@@ -27,7 +28,7 @@ pub struct SourceTensor {
 pub fn read(path: &Path) -> io::Result<Vec<SourceTensor>> {
     let origin = Origin::File(path.into());
     let format = match origin.format()? {
-        None if *origin.head(npy::MAGIC.len() as u64)? == *npy::MAGIC => {
+        None if *origin.head(MAGIC.len() as u64)? == *MAGIC => {
             let npy::NpyTensor { layout, data } = npy::read(&origin)?;
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             return Ok(vec![SourceTensor { name, layout, data }]);
