@@ -55,7 +55,7 @@ impl EditArguments {
         if self.output.as_deref().is_none_or(|output| output.as_os_str() == STREAM) && !self.dry_run {
             stdout::check_terminal("a binary file")?;
         }
-        let sources = Sources::new(&self.sources);
+        let sources = Sources::checked(&self.sources)?;
         let open = |input: &PathBuf| {
             let name = input.display();
             sources.open_one(input, |found| format!("{name} has {found} documents, expected one"))

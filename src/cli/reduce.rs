@@ -222,7 +222,7 @@ impl Input {
     }
 
     fn yaml(arguments: &ReduceArguments, source: Model, messages: &Messages) -> Result<Input, Failure> {
-        let sources = Sources::new(&arguments.sources);
+        let sources = Sources::checked(&arguments.sources)?;
         let mut documents = sources.documents(source)?;
         sources.warn_unused(messages);
         let (Some(source), true) = (documents.pop(), documents.is_empty()) else {

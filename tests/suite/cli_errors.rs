@@ -5,6 +5,10 @@ use std::fs::{self, File};
 
 use crate::support::folder::{Done, Folder, RELU};
 
+/// Program with data in a `.ptd`.
+const EXTERNAL: &str = "methods: {forward: {values: {w: {tensor: float32, external: true, data: [1, 2]}}, inputs: [], \
+    outputs: [y], instructions: [{kernel: aten::neg.out, args: [w], out: y}]}}\n";
+
 /// Program with data larger than those that `dump` prints as numbers by default.
 const LARGE: &str = "methods: {forward: {values: {w: {tensor: float32, sizes: [100], data: {iota: {start: 1}}}}}}\n";
 
@@ -24,6 +28,34 @@ fn a_safetensors_is_an_invalid_input_of_check() {
     folder.run_with_stdin(&["check", "-"], folder.read("w.safetensors")).exits(1).stderr_contains(message);
     folder.run(&["annotate", "w.safetensors"]).exits(1);
     folder.run(&["dump", "w.safetensors"]).exits(1);
+}
+
+#[test]
+fn a_safetensors_in_place_of_a_ptd_is_converted_first() {
+    let folder = Folder::new(&[("m.yaml", EXTERNAL)]);
+    folder.run(&["m.yaml", "-o", "m.pte"]).exits(0);
+    folder.run(&["m.ptd", "-o", "w.safetensors"]).exits(0);
+    folder.write("damaged.safetensors", "no header");
+    for command in [
+        &["check", "m.pte"][..],
+        &["m.pte", "-o", "x.pte", "--internal-data"],
+        &["weights", "list", "m.pte"],
+        &["weights", "rename", "m.pte", "w=v", "-o", "x.pte"],
+        &["optimize", "m.pte", "-o", "x.pte"],
+        &["memory", "m.pte"],
+        &["size", "m.pte"],
+        &["report", "m.pte"],
+        &["manifest", "m.pte"],
+    ] {
+        for file in ["w.safetensors", "damaged.safetensors"] {
+            let message = format!("{file}: expected a .ptd, found a .safetensors");
+            let done = folder.run(&[command, &["--with", file]].concat());
+            assert!(done.stderr.contains(&message), "{command:?}: {}", done.stderr);
+            done.exits(1).stderr_contains("`pte-emit FILE.safetensors -o FILE.ptd` writes");
+        }
+    }
+    folder.run(&["w.safetensors", "-o", "w.ptd"]).exits(0);
+    folder.run(&["check", "m.pte", "--with", "w.ptd"]).exits(0);
 }
 
 #[test]

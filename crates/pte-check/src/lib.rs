@@ -54,6 +54,7 @@ use path::Reporter;
 use pte_model::data::workers;
 use pte_model::data::{Blob, BlobSource};
 use pte_model::data::{Head, Origin};
+use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::container::HEAD;
@@ -145,11 +146,19 @@ impl DataFile {
     /// Opens a file and reads its metadata.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// The file cannot be read, or is a `.safetensors`.
     pub fn open(path: impl AsRef<Path>) -> Result<DataFile, Error> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        DataFile::read(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+        let unreadable = |error: io::Error| Error::io(&name, "", &error);
+        let origin = Origin::File(path.into());
+        if origin.format().map_err(unreadable)?.or_else(|| origin.format_by_name()) == Some(Format::Safetensors) {
+            let diagnostic = Code::UnexpectedInput
+                .whole("expected a .ptd, found a .safetensors, which no runtime loads")
+                .help("`pte-emit FILE.safetensors -o FILE.ptd` writes its tensors to a .ptd with the same keys");
+            return Err(Error::new(Report::new(&name, "", vec![diagnostic])));
+        }
+        DataFile::read(&name, &origin).map_err(unreadable)
     }
 
     /// Reads the metadata of a file in memory; messages call it `name`.
