@@ -113,5 +113,6 @@ build delegates
 build firmware
 build trials
 build errors
+build adapters
 
 echo "$dir/runner"

@@ -2,6 +2,7 @@
 
 use pte_emit_lab as support;
 
+mod adapters;
 mod adversary;
 mod bound;
 mod cmake;
