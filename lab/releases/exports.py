@@ -252,14 +252,14 @@ def config(external=False):
     return ExecutorchBackendConfig(external_constants=True) if external else ExecutorchBackendConfig()
 
 
-def write(program, target, partitioner, external=False):
+def write(program, target, partitioner, external=False, constants=None):
     from executorch import exir
 
     check = exir.EdgeCompileConfig(_check_ir_validity=False)
     if partitioner:
-        edge = exir.to_edge_transform_and_lower(program, partitioner=[partitioner], compile_config=check)
+        edge = exir.to_edge_transform_and_lower(program, partitioner=[partitioner], compile_config=check, constant_methods=constants)
     else:
-        edge = exir.to_edge(program, compile_config=check)
+        edge = exir.to_edge(program, compile_config=check, constant_methods=constants)
     done = edge.to_executorch(config(external))
     if external:
         done.write_tensor_data_to_file(str(target.parent))
@@ -280,11 +280,11 @@ def partitioner():
 
 
 def jobs():
-    """(name, function that writes it)."""
+    """(name, model, function that writes it)."""
 
     def model(name):
         torch.manual_seed(0)
-        return MODELS[name][0]().eval(), MODELS[name][1]()
+        return MODELS[name][0]().eval().requires_grad_(False), MODELS[name][1]()
 
     def plain(name, lowered, external=False):
         return lambda path: write(exported(*model(name)), path, partitioner() if lowered else None, external)
@@ -304,15 +304,15 @@ def jobs():
 
         return run
 
-    yield from ((f"portable_{name}", plain(name, False)) for name in MODELS)
-    yield from ((f"xnnpack_{name}", plain(name, True)) for name in XNNPACK)
-    yield from ((f"quantized_{name}", low(name, True)) for name in QUANTIZED)
-    yield "quantized_dynamic_mlp", low("mlp", True, True)
-    yield from ((f"portable_quantized_{name}", low(name, False)) for name in PORTABLE_QUANTIZED)
-    yield from ((f"dynamic_{name}", shaped(name, False)) for name in DYNAMIC)
-    yield from ((f"xnnpack_dynamic_{name}", shaped(name, True)) for name in DYNAMIC)
-    yield from ((f"external_{name}", plain(name, False, True)) for name in EXTERNAL)
-    yield from ((f"xnnpack_external_{name}", plain(name, True, True)) for name in EXTERNAL)
+    yield from ((f"portable_{name}", name, plain(name, False)) for name in MODELS)
+    yield from ((f"xnnpack_{name}", name, plain(name, True)) for name in XNNPACK)
+    yield from ((f"quantized_{name}", name, low(name, True)) for name in QUANTIZED)
+    yield "quantized_dynamic_mlp", "mlp", low("mlp", True, True)
+    yield from ((f"portable_quantized_{name}", name, low(name, False)) for name in PORTABLE_QUANTIZED)
+    yield from ((f"dynamic_{name}", name, shaped(name, False)) for name in DYNAMIC)
+    yield from ((f"xnnpack_dynamic_{name}", name, shaped(name, True)) for name in DYNAMIC)
+    yield from ((f"external_{name}", name, plain(name, False, True)) for name in EXTERNAL)
+    yield from ((f"xnnpack_external_{name}", name, plain(name, True, True)) for name in EXTERNAL)
 
 
 def main():
@@ -321,7 +321,7 @@ def main():
     failures = {}
     torch.set_num_threads(1)
     try:
-        for name, run in jobs():
+        for name, _, run in jobs():
             if sys.argv[2:] and name not in sys.argv[2:] or (folder / f"{name}.pte").exists():
                 continue
             # All functions have the same code to it, and the number of compilations of one is limited.
@@ -336,4 +336,5 @@ def main():
     print(f"{len(list(folder.glob('*.pte')))} programs, {len(failures)} failures")
 
 
-main()
+if __name__ == "__main__":
+    main()

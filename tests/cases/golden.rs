@@ -247,12 +247,15 @@ fn reference_file(path: &Path) {
         }
         "ptd" => properties::data_have_their_sizes(path),
         _ => {
-            if !path.ends_with(DEVTOOLS) {
-                bundles::matches_its_source(path, &source);
-            }
             let tensors = bundles::is_aligned(path);
             assert!(tensors > 0 || source.file_stem().unwrap() == "empty", "no tensor has data");
-            bundles::survives_damage(path);
+            // Those of `exports` have no sources, and are many.
+            if source.exists() {
+                if !path.ends_with(DEVTOOLS) {
+                    bundles::matches_its_source(path, &source);
+                }
+                bundles::survives_damage(path);
+            }
         }
     }
 }

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 
 use crate::support::folder::Folder;
 use crate::support::program::files;
-use crate::support::{root, runner, seed};
+use crate::support::{files_below, root, runner, seed};
 use data_encoding::HEXLOWER;
 use pte_emit::check::CheckOptions;
 use pte_emit::edit::{ConvertedIoOptions, IoType, Normalisation, OutputOptions, QuantizedIoOptions};
-use pte_emit::program::test_cases::TestData;
-use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, compare_outputs};
+use pte_emit::program::test_cases::{TestCase, TestData};
+use pte_emit::run::{
+    OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, TestOptions, compare_outputs,
+};
 use pte_emit::{AssembleOptions, Model, ScalarType};
 use pte_generate::calls::repeatable;
 use pte_generate::programs::program;
@@ -271,4 +273,57 @@ fn converted_inputs_and_outputs_have_the_numbers_of_the_others() {
     assert!(!converted.check(&CheckOptions::default()).unwrap()[0].1.has_errors());
     let after = elements(&converted, (0..12).map(|position| HEXLOWER.encode(&[bytes[last(position)]])).collect());
     assert_eq!(after, (0..12).map(|position| before[last(position)].clone()).collect::<Vec<_>>());
+}
+
+/// Largest difference of two processors in the outputs of XNNPACK: absolute, and relative to the expected number. That
+/// of float16 is two units in the last place of 1.
+const XNNPACK: [f64; 2] = [1e-5, 1e-5];
+const XNNPACK_HALF: [f64; 2] = [2e-3, 1e-3];
+
+/// Programs that ExecuTorch's exporter wrote compute what its Python runtime computed, by `test` and by `run`.
+///
+/// The outputs of kernels are equal bit for bit, although the runner loads the libraries of the package and the Python
+/// runtime has its own; so they were in qemu's Haswell and Nehalem. XNNPACK selects its microkernels by the processor:
+/// on the one that recorded the outputs they are equal bit for bit, without AVX2 they differed by 5e-7, and those of
+/// float16 by 2.5e-4.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn exported_programs_compute_what_python_recorded() {
+    let folder = Folder::new(&[]);
+    let runner = RunnerCommand::new(runner::locate());
+    let (mut kernels, mut delegated, mut failures) = (0, 0, String::new());
+    for path in files_below(&root().join("tests/golden/upstream/exports"), &["bpte"]) {
+        let name = path.display();
+        let data = path.with_extension("ptd");
+        let model = Model::open(&path).unwrap().with_data_files(data.exists().then_some(data));
+        let recorded = model.resolve().unwrap();
+        let is_delegated = recorded.program.plans().iter().any(|plan| plan.delegates.iter().flatten().next().is_some());
+        *(if is_delegated { &mut delegated } else { &mut kernels }) += 1;
+        let report = model.run_tests(folder.path(), &TestOptions::new(runner.clone())).unwrap();
+        let cases = recorded.tests.iter().flat_map(|tests| &tests.cases);
+        assert!(!report.tests.is_empty() && report.tests.len() == cases.clone().count(), "{name}");
+        for (test, case) in report.tests.iter().zip(cases) {
+            let found = test.outputs.as_ref().unwrap_or_else(|| panic!("{name} {}: {:?}", test.name(), test.error));
+            let expected: Vec<OutputValue> =
+                case.outputs.iter().flatten().map(|output| OutputValue::from_test_data(output).unwrap()).collect();
+            assert!(!expected.is_empty(), "{name}");
+            let is_half = |output| matches!(output, &OutputValue::Tensor { scalar_type: ScalarType::HALF, .. });
+            let [atol, rtol] = if expected.iter().any(is_half) { XNNPACK_HALF } else { XNNPACK };
+            let case = TestCase { atol, rtol, ..case.clone() };
+            let difference = compare_outputs(&case, found).unwrap().difference;
+            if if is_delegated { difference.is_some() } else { *found != expected } {
+                failures += &format!("{name} {}: {difference:?}\n{expected:?}\n{found:?}\n", test.name());
+            }
+            if test.index == 0 {
+                let inputs = case.inputs.iter().enumerate();
+                let inputs = inputs.filter_map(|(number, input)| Some((number.to_string(), written(input)?))).collect();
+                let options = RunOptions::new(runner.clone()).method(test.method.clone()).inputs(inputs);
+                let run = model.run(&options, folder.path()).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_eq!(run.outputs.iter().map(|(_, output)| output).collect::<Vec<_>>(), Vec::from_iter(found));
+            }
+        }
+    }
+    assert_eq!(failures, "");
+    println!("{kernels} programs of kernels, {delegated} with delegates");
+    assert!(kernels >= 60 && delegated >= 40, "{kernels} programs of kernels, {delegated} with delegates");
 }
