@@ -311,7 +311,8 @@ fn exported_programs_compute_what_python_recorded() {
             let [atol, rtol] = if expected.iter().any(is_half) { XNNPACK_HALF } else { XNNPACK };
             let case = TestCase { atol, rtol, ..case.clone() };
             let difference = compare_outputs(&case, found).unwrap().difference;
-            if if is_delegated { difference.is_some() } else { *found != expected } {
+            let differs = if is_delegated { difference.is_some() } else { *found != expected };
+            if differs {
                 failures += &format!("{name} {}: {difference:?}\n{expected:?}\n{found:?}\n", test.name());
             }
             if test.index == 0 {
