@@ -28,7 +28,7 @@ pub struct BoundArguments {
     /// Make all inputs static
     #[arg(long = "static")]
     all_static: bool,
-    /// Method; needed once if there are several
+    /// Method; by default forward, or the only one that computes
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
     #[command(flatten)]

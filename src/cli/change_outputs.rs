@@ -34,7 +34,7 @@ struct NamedArguments {
     /// Values by their names in `dump`
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Method; needed once if there are several
+    /// Method; by default forward, or the only one that computes
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
     #[command(flatten)]

@@ -37,7 +37,7 @@ pub struct IoArguments {
     /// may be repeated
     #[arg(long, value_name = "NAME=MEAN/STD", value_parser = normalisation)]
     normalize: Vec<(String, Normalisation)>,
-    /// Method; needed once if there are several
+    /// Method; by default forward, or the only one that computes
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 //! delegate.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
@@ -74,7 +74,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
-    let profile = |path: &Path, methods: &[String]| model.profile(&Recording::open(path)?, methods);
+    let profile = |recording: &Recording, methods: &[String]| model.profile(recording, methods);
     let mut found = match (arguments.run, &arguments.recording) {
         (Some(count), _) => {
             let folder = runner::folder()?;
@@ -88,13 +88,14 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             if interrupt::is_requested() {
                 return Ok(Exit::Interrupted);
             }
-            profile(&etdump, &[done.method])?
+            let bytes = std::fs::read(&etdump).map_err(|error| Failure::reading("the ETDump of the runner", &error))?;
+            profile(&Recording::from_bytes("the ETDump of the runner", &bytes)?, &[done.method])?
         }
-        (None, Some(recording)) => profile(recording, &arguments.method)?,
+        (None, Some(recording)) => profile(&Recording::open(recording)?, &arguments.method)?,
         (None, None) => return Err(Failure::usage("expected an ETDump, or `--run`")),
     };
     if let Some(second) = &arguments.second {
-        found.compare(&profile(second, &arguments.method)?);
+        found.compare(&profile(&Recording::open(second)?, &arguments.method)?);
     }
     let out = match arguments.format.is_json() {
         true => json::text(&found),

@@ -523,17 +523,10 @@ impl<'o> Taps<'o> {
 
 /// Returns a method and its number: the named one, `forward`, or the only one that computes.
 fn method<'s>(side: &'s Side, name: Option<&str>) -> Result<(usize, &'s ExecutionPlan), String> {
-    let plans = || side.program.plans().iter().enumerate();
-    let is_named = |name: &str, plan: &ExecutionPlan| plan.name.as_deref() == Some(name);
-    let found = match name {
-        Some(name) => plans().find(|(_, plan)| is_named(name, plan)),
-        None => plans().find(|(_, plan)| is_named("forward", plan)).or_else(|| {
-            let mut computing = plans().filter(|(_, plan)| plan.instructions().next().is_some());
-            computing.next().filter(|_| computing.next().is_none())
-        }),
-    };
+    let plans = side.program.plans();
+    let found = side.program.method_index(name).map(|index| (index, &plans[index]));
     found.ok_or_else(|| {
-        let known = first_names(plans().filter_map(|(_, plan)| plan.name.as_deref()));
+        let known = first_names(plans.iter().filter_map(|plan| plan.name.as_deref()));
         match name {
             Some(name) => format!("no method `{}`; the program has {known}", clipped(name)),
             None => format!("name a method by `--method`: the program has {known}"),

@@ -65,17 +65,16 @@ pub fn bound(
 pub(crate) fn method_of(program: &Program, name: Option<&str>) -> Result<usize, BoundError> {
     let plans = program.plans();
     let names = || first_names(plans.iter().map(|plan| plan.name.as_deref().unwrap_or_default()));
-    match name {
-        _ if plans.is_empty() => {
-            Err(BoundError::new("the file has no methods", "expected a program: a .ptd has no inputs and outputs"))
-        }
-        None if plans.len() == 1 => Ok(0),
-        None => Err(BoundError::new(
+    if plans.is_empty() {
+        return Err(BoundError::new("the file has no methods", "expected a program: a .ptd has no inputs and outputs"));
+    }
+    program.method_index(name).or((plans.len() == 1 && name.is_none()).then_some(0)).ok_or_else(|| match name {
+        None => BoundError::new(
             format!("the program has {}", counted(plans.len(), "method")),
             format!("name one of them with `--method`: {}", names()),
-        )),
-        Some(name) => plans.iter().position(|plan| plan.name.as_deref() == Some(name)).ok_or_else(|| {
+        ),
+        Some(name) => {
             BoundError::new(format!("unknown method `{}`", clipped(name)), format!("the program has {}", names()))
-        }),
-    }
+        }
+    })
 }

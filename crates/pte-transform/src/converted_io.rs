@@ -22,7 +22,7 @@ pte_model::options! {
     /// Options of [`convert`].
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct ConvertedIoOptions {
-        /// Method; needed if there are several.
+        /// Method; by default `forward`, or the only one that computes.
         pub method: Option<String>,
         /// Inputs by their names in `dump`.
         pub inputs: Vec<(String, IoType)>,

@@ -15,7 +15,7 @@ pte_model::options! {
     /// Options of [`change`]: values by their names in `dump`.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct OutputOptions {
-        /// Method; needed if there are several.
+        /// Method; by default `forward`, or the only one that computes.
         pub method: Option<String>,
         /// Values that become the last outputs, in this order.
         pub add: Vec<String>,

@@ -32,7 +32,7 @@ pte_model::options! {
     /// Options of [`quantize`].
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct QuantizedIoOptions {
-        /// Method; needed if there are several.
+        /// Method; by default `forward`, or the only one that computes.
         pub method: Option<String>,
         /// Inputs and outputs by their names in `dump`; all that can be quantized if it is empty.
         pub names: Vec<String>,

@@ -926,6 +926,27 @@ impl Program {
         self.execution_plan.as_deref().unwrap_or_default()
     }
 
+    /// Returns the index of the method of a name; without a name, of `forward`, or of the only method that computes.
+    ///
+    /// ```
+    /// use pte_model::program::{ExecutionPlan, Program};
+    ///
+    /// let plan = |name: &str| ExecutionPlan { name: Some(name.to_owned()), ..ExecutionPlan::default() };
+    /// let program = Program { execution_plan: Some(vec![plan("get_n"), plan("forward")]), ..Program::default() };
+    /// assert_eq!([None, Some("get_n"), Some("none")].map(|name| program.method_index(name)), [Some(1), Some(0), None]);
+    /// ```
+    pub fn method_index(&self, name: Option<&str>) -> Option<usize> {
+        let of_name = |name: &str| self.plans().iter().position(|plan| plan.name.as_deref() == Some(name));
+        match name {
+            Some(name) => of_name(name),
+            None => of_name("forward").or_else(|| {
+                let computes = |(_, plan): &(usize, &ExecutionPlan)| plan.instructions().next().is_some();
+                let mut computing = self.plans().iter().enumerate().filter(computes);
+                computing.next().filter(|_| computing.next().is_none()).map(|(index, _)| index)
+            }),
+        }
+    }
+
     /// Returns the methods, to change them.
     ///
     /// ```
