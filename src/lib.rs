@@ -265,6 +265,7 @@ pub mod run {
 /// version.
 #[doc(hidden)]
 pub mod command {
+    pub use crate::facade::running::file_of;
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};

@@ -102,7 +102,7 @@ done
 
 
 def test_files_of_numpy_and_pictures(tmp_path: Path) -> None:
-    """NumPy and Pillow are the judges: a runner returns its input, which is read from one file and written to another."""
+    """The expected arrays are those of NumPy and Pillow: a runner returns its input, which is read from a file and written to others."""
     import numpy as np
     from PIL import Image
 

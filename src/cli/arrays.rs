@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek, Write};
 use std::path::Path;
 
-use pte_emit::command::npy;
 use pte_emit::command::text::{clipped, counted, first_names};
+use pte_emit::command::{file_of, npy};
 use pte_emit::program::Tensor;
 use pte_emit::run::{InputFile, NamedTensors};
 use pte_emit::{Code, Error, ScalarType};
@@ -26,8 +26,14 @@ const NPZ: &str = "npz";
 /// Extensions of pictures.
 const PICTURES: [&str; 3] = ["png", "jpg", "jpeg"];
 
+/// Extensions of pictures that are not read, and of text.
+const OTHERS: [(&str, &[&str]); 2] = [
+    ("a picture is a .png or .jpg", &["webp", "bmp", "gif", "tif", "tiff", "heic"]),
+    ("a file has elements as bytes, or is a .npy, .npz or .safetensors", &["txt", "csv", "json"]),
+];
+
 /// Suffix of a picture that is to be scaled.
-const RESIZE: &str = ":resize";
+const RESIZE: &str = "resize";
 
 /// Bytes that an array may have beside its elements.
 const HEADER: u64 = 1 << 16;
@@ -38,12 +44,12 @@ const ELEMENT: u64 = 16;
 /// Bytes that a picture for an input may take in memory.
 const PICTURE: u64 = 1 << 30;
 
-/// Bytes of a picture in memory that a byte of a file can stand for, at most: deflate has 1,032.
-const DEFLATED: u64 = 2048;
+/// Bytes that a byte of a compressed file can stand for, at most: deflate has 1,032.
+const MAX_RATIO: u64 = 2048;
 
 /// Returns the limit in bytes for what a file decodes to.
 fn decoded_limit(content: &[u8]) -> u64 {
-    (content.len() as u64).saturating_mul(DEFLATED).min(PICTURE)
+    (content.len() as u64).saturating_mul(MAX_RATIO).min(PICTURE)
 }
 
 /// Tests if the name of a file has an extension.
@@ -60,22 +66,29 @@ fn has_extension(path: &str, known: &[&str]) -> bool {
 pub fn read_input(path: &str, tensor: &Tensor) -> Result<Option<InputFile>, String> {
     let elements = tensor.nbytes().unwrap_or(0) / tensor.scalar_type.element_size().max(1);
     let room = elements.saturating_mul(ELEMENT).saturating_add(HEADER);
+    let (file, suffix) = file_of(path);
     if path == STREAM {
-        return read_stream(tensor, room).map(Some);
-    }
-    if let Some((file, name)) = npz_path(path) {
+        read_stream(tensor, room).map(Some)
+    } else if has_extension(file, &[NPZ]) {
         let shown = |error: String| format!("{}: {error}", clipped(file));
         let content = File::open(file).map_err(|error| format!("cannot read {}: {error}", clipped(file)))?;
         let mut archive = ZipArchive::new(content).map_err(|error| shown(malformed(&error)))?;
-        return array(&mut archive, name, room).map(|npy| Some(InputFile::new(npy))).map_err(shown);
-    }
-    let (file, is_scaled) = match path.strip_suffix(RESIZE) {
-        Some(file) => (file, true),
-        None => (path, false),
-    };
-    match has_extension(file, &PICTURES) {
-        true => picture(file, tensor, is_scaled).map(Some).map_err(|error| format!("{}: {error}", clipped(file))),
-        false => Ok(None),
+        array(&mut archive, suffix, room).map(|npy| Some(InputFile::Npy(npy))).map_err(shown)
+    } else if has_extension(file, &PICTURES) {
+        let found = match suffix {
+            None => picture(file, tensor, false),
+            Some(RESIZE) => picture(file, tensor, true),
+            Some(other) => {
+                Err(format!("expected `:{RESIZE}` or nothing after the picture, found `:{}`", clipped(other)))
+            }
+        };
+        found.map(Some).map_err(|error| format!("{}: {error}", clipped(file)))
+    } else {
+        let name = path.split(':').next().unwrap_or_default();
+        match OTHERS.iter().find(|(_, extensions)| has_extension(name, extensions)) {
+            Some((expected, _)) => Err(format!("{}: {expected}; convert it", clipped(path))),
+            None => Ok(None),
+        }
     }
 }
 
@@ -87,31 +100,15 @@ fn read_stream(tensor: &Tensor, room: u64) -> Result<InputFile, String> {
     if content.len() as u64 > room {
         return Err(format!("standard input has more than the {} that the input can have", counted(room, "byte")));
     }
-    if content.starts_with(npy::MAGIC) {
-        return Ok(InputFile::new(content));
-    }
     let bytes = tensor.nbytes().unwrap_or(0);
-    if content.len() as u64 != bytes {
-        let found = counted(content.len() as u64, "byte");
-        return Err(format!("standard input is no .npy, and has {found}; expected {bytes}, those of the elements"));
+    match content.starts_with(npy::MAGIC) {
+        true => Ok(InputFile::Npy(content)),
+        false if content.len() as u64 == bytes => Ok(InputFile::Elements(content)),
+        false => {
+            let found = counted(content.len() as u64, "byte");
+            Err(format!("standard input is no .npy, and has {found}; expected {bytes}, those of the elements"))
+        }
     }
-    file(tensor, tensor.scalar_type, &content)
-}
-
-/// Creates an `.npy` with the sizes of the input.
-fn file(tensor: &Tensor, scalar_type: ScalarType, elements: &[u8]) -> Result<InputFile, String> {
-    let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let npy = npy::header(scalar_type, sizes).ok_or_else(|| format!("NumPy has no {scalar_type}"))?;
-    let mut input = InputFile::new([&npy, elements].concat());
-    input.is_converted = scalar_type != tensor.scalar_type;
-    Ok(input)
-}
-
-/// Splits `FILE.npz:NAME`; `None` for other files.
-fn npz_path(path: &str) -> Option<(&str, Option<&str>)> {
-    let is_npz = |file: &str| has_extension(file, &[NPZ]);
-    let named = path.split_once(".npz:").map(|(file, name)| (&path[..file.len() + ".npz".len()], Some(name)));
-    named.or_else(|| is_npz(path).then_some((path, None)))
 }
 
 fn malformed(error: &ZipError) -> String {
@@ -131,7 +128,7 @@ fn names<R: Read + Seek>(archive: &ZipArchive<R>) -> Result<Vec<String>, String>
 fn array<R: Read + Seek>(archive: &mut ZipArchive<R>, name: Option<&str>, room: u64) -> Result<Vec<u8>, String> {
     let names = names(archive)?;
     let at = match name {
-        Some(wanted) => names.iter().position(|name| name == wanted),
+        Some(name) => names.iter().position(|known| known == name),
         None => (names.len() == 1).then_some(0),
     };
     let Some(at) = at else {
@@ -141,12 +138,16 @@ fn array<R: Read + Seek>(archive: &mut ZipArchive<R>, name: Option<&str>, room: 
             None => format!("name an array, as in @FILE.npz:NAME; it has {known}"),
         });
     };
+    array_at(archive, at, &names[at], room)
+}
+
+fn array_at<R: Read + Seek>(archive: &mut ZipArchive<R>, at: usize, name: &str, room: u64) -> Result<Vec<u8>, String> {
     let entry = archive.by_index(at).map_err(|error| malformed(&error))?;
-    let mut content = Vec::new();
+    let (mut content, stated) = (Vec::new(), entry.size());
     entry.take(room.saturating_add(1)).read_to_end(&mut content).map_err(|error| error.to_string())?;
     if content.len() as u64 > room {
-        let name = clipped(&names[at]);
-        return Err(format!("array `{name}` has more than the {} that the input can have", counted(room, "byte")));
+        let (name, room) = (clipped(name), counted(room, "byte"));
+        return Err(format!("array `{name}` has {stated} bytes, more than the {room} of any array of these sizes"));
     }
     Ok(content)
 }
@@ -170,28 +171,32 @@ fn picture(path: &str, tensor: &Tensor, is_scaled: bool) -> Result<InputFile, St
         false => {
             let [high, wide] = layout.size;
             return Err(format!(
-                "the picture has {width} x {height} pixels, the input {wide} x {high}; `@{path}{RESIZE}` scales it"
+                "the picture has {width} x {height} pixels, the input {wide} x {high}; `@{path}:{RESIZE}` scales it"
             ));
         }
     };
     let pixels = layout.elements(&picture);
+    let npy = |scalar_type: ScalarType, elements: &[u8]| {
+        [npy::header(scalar_type, sizes).unwrap_or_default().as_slice(), elements].concat()
+    };
     match tensor.scalar_type {
-        ScalarType::BYTE => file(tensor, ScalarType::BYTE, &pixels),
+        ScalarType::BYTE => Ok(InputFile::Npy(npy(ScalarType::BYTE, &pixels))),
         ScalarType::CHAR => {
             let signed: Vec<u8> = pixels.iter().map(|pixel| pixel ^ 0x80).collect();
-            file(tensor, ScalarType::CHAR, &signed)
+            Ok(InputFile::Npy(npy(ScalarType::CHAR, &signed)))
         }
         ScalarType::FLOAT | ScalarType::HALF | ScalarType::BFLOAT16 | ScalarType::DOUBLE => {
             let numbers: Vec<u8> = pixels.iter().flat_map(|pixel| (f32::from(*pixel) / 255.0).to_le_bytes()).collect();
-            file(tensor, ScalarType::FLOAT, &numbers)
+            Ok(InputFile::Float32Npy(npy(ScalarType::FLOAT, &numbers)))
         }
-        other => Err(format!(
-            "a picture is for an input of float32, float16, bfloat16, float64, uint8 or int8, found {other}"
-        )),
+        other => {
+            let known = "float32, float16, bfloat16, float64, uint8 or int8";
+            Err(format!("a picture is for an input of {known}, found {other}"))
+        }
     }
 }
 
-/// Where the pixels of a picture are in an input.
+/// Position of the pixels of a picture in an input.
 #[derive(Debug, PartialEq)]
 struct PictureLayout {
     channels: usize,
@@ -202,8 +207,8 @@ struct PictureLayout {
 }
 
 impl PictureLayout {
-    /// Returns the layout of an input of these sizes, if it is one. Of two, that of the size of the picture is meant,
-    /// then that with three channels, then that with the channels first.
+    /// Returns the layout of an input of these sizes, if it is one. Several may fit: the size of the picture decides,
+    /// then three channels, then channels first.
     fn of(sizes: &[i32], picture: [usize; 2]) -> Option<PictureLayout> {
         let sizes: Vec<usize> = sizes.iter().map(|size| usize::try_from(*size).ok()).collect::<Option<_>>()?;
         let candidates = match *sizes {
@@ -273,8 +278,8 @@ impl Picture {
     /// Scales the picture by a triangle filter, as Pillow's `Image.Resampling.BILINEAR`.
     fn scaled(self, size: [usize; 2]) -> Picture {
         let [height, width] = self.size;
-        let rows = weights(height, size[0]);
-        let columns = weights(width, size[1]);
+        let rows = filter_taps(height, size[0]);
+        let columns = filter_taps(width, size[1]);
         // Rows first, as numbers: each is rounded once.
         let at = |y: usize, x: usize, c: usize| f32::from(self.pixels[(y * width + x) * self.channels + c]);
         let mut pixels = Vec::with_capacity(size[0] * size[1] * self.channels);
@@ -318,7 +323,7 @@ impl Picture {
 }
 
 /// Returns for each of `to` positions the first of `from` ones that count, and their weights.
-fn weights(from: usize, to: usize) -> Vec<(usize, Vec<f32>)> {
+fn filter_taps(from: usize, to: usize) -> Vec<(usize, Vec<f32>)> {
     let scale = from as f32 / to as f32;
     let support = scale.max(1.0);
     let position = |at: usize| {
@@ -391,11 +396,11 @@ pub fn open(path: &Path) -> Result<NamedTensors, Error> {
     let name = path.display().to_string();
     let wrong = |message: String| Error::input(Code::UnexpectedInput, &name, message);
     let file = File::open(path).map_err(|error| Error::io(&name, "", &error))?;
-    let room = file.metadata().map_or(0, |metadata| metadata.len()).saturating_mul(DEFLATED).saturating_add(HEADER);
+    let room = file.metadata().map_or(0, |metadata| metadata.len()).saturating_mul(MAX_RATIO).saturating_add(HEADER);
     let mut archive = ZipArchive::new(file).map_err(|error| wrong(malformed(&error)))?;
     let mut tensors = NamedTensors::default();
-    for name in names(&archive).map_err(wrong)? {
-        let npy = array(&mut archive, Some(&name), room).map_err(wrong)?;
+    for (at, name) in names(&archive).map_err(wrong)?.into_iter().enumerate() {
+        let npy = array_at(&mut archive, at, &name, room).map_err(wrong)?;
         tensors.insert_npy(&name, npy).map_err(|error| wrong(format!("array `{}`: {error}", clipped(&name))))?;
     }
     Ok(tensors)
@@ -435,7 +440,7 @@ mod tests {
         let bytes = archive.finish().unwrap().into_inner();
         assert!(bytes.len() < 1 << 14);
         let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
-        assert!(array(&mut archive, None, 1000).unwrap_err().contains("more than the 1000 bytes"));
+        assert!(array(&mut archive, None, 1000).unwrap_err().contains("1048576 bytes, more than the 1000 bytes"));
     }
 
     #[test]
@@ -450,7 +455,12 @@ mod tests {
         assert_eq!(open(&path).unwrap().to_safetensors().unwrap(), tensors.to_safetensors().unwrap());
         let path = path.to_str().unwrap();
         let input = Tensor { scalar_type: ScalarType::LONG, sizes: Some(Vec::new().into()), ..Tensor::default() };
-        let read = |name: &str| read_input(&format!("{path}{name}"), &input).map(|file| file.unwrap().npy);
+        let read = |name: &str| {
+            read_input(&format!("{path}{name}"), &input).map(|file| match file {
+                Some(InputFile::Npy(content)) => content,
+                _ => panic!("no array"),
+            })
+        };
         assert!(read(":b:c.npy").unwrap().ends_with(&8u64.to_le_bytes()));
         assert!(read("").unwrap_err().contains("name an array, as in @FILE.npz:NAME; it has `a`"), "{:?}", read(""));
         assert!(read(":d").unwrap_err().contains("no array `d`"));

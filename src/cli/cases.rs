@@ -58,7 +58,7 @@ pub fn run(arguments: &CasesArguments, messages: &Messages) -> Result<Exit, Fail
     let model = edit.open(input, messages)?;
     let command = if *bless { runner.command()? } else { RunnerCommand::new("") };
     interrupt::defer();
-    let options = inputs.set(RunOptions::new(command).limits(runner.limits()), input, 1)?;
+    let options = inputs.set(RunOptions::new(command).limits(runner.limits()), &[input], 1)?;
     let options = options.method(options::one_method(method)?);
     let resolved = model.resolve()?;
     let (method, mut case) = model.test_case(&options)?;

@@ -23,8 +23,7 @@ pub struct IoArguments {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Remove what quantizes inputs and dequantizes outputs, calls and conversions in XNNPACK payloads
-    #[arg(long, required_unless_present_any = ["inputs", "outputs", "normalize"],
-        conflicts_with_all = ["inputs", "outputs", "normalize"])]
+    #[arg(long, conflicts_with_all = ["inputs", "outputs", "normalize"])]
     quantized: bool,
     /// Convert an input from this element type, order of dimensions, or both: uint8, channels_last, contiguous; may be
     /// repeated
@@ -46,10 +45,17 @@ pub struct IoArguments {
 
 /// Parses `x=uint8,channels_last`.
 fn io_type(text: &str) -> Result<(String, IoType), String> {
-    let expected = || "expected NAME=TYPE, such as x=uint8, x=channels_last or x=uint8,channels_last".to_owned();
-    let (name, words) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
-    let io_type = IoType::parse(words).ok_or_else(expected)?;
-    Ok((name.to_owned(), io_type))
+    let expected = "expected NAME=TYPE, such as x=uint8, x=channels_last or x=uint8,channels_last";
+    let (name, words) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or(expected)?;
+    // The first word that is none.
+    let parsed = words.split(',').find(|word| IoType::parse(word).is_none());
+    match (parsed, IoType::parse(words)) {
+        (None, Some(io_type)) => Ok((name.to_owned(), io_type)),
+        (word, _) => Err(format!(
+            "`{}` is no element type, `channels_last` or `contiguous`; {expected}",
+            clipped(word.unwrap_or(words))
+        )),
+    }
 }
 
 /// Parses `x=0.5,0.5,0.5/0.25`.
@@ -71,6 +77,9 @@ fn normalisation(text: &str) -> Result<(String, Normalisation), String> {
 /// written.
 pub fn run(arguments: &IoArguments, messages: &Messages) -> Result<Exit, Failure> {
     let IoArguments { input, names, quantized, inputs, outputs, normalize, method, edit } = arguments;
+    if !quantized && inputs.is_empty() && outputs.is_empty() && normalize.is_empty() {
+        return Err(Failure::usage("expected `--quantized`, `--input-type`, `--output-type` or `--normalize`"));
+    }
     if !quantized && let Some(name) = names.first() {
         let message = format!("`{}` is a name for `--quantized`, found without it", clipped(name));
         return Err(Failure::Usage(message));

@@ -17,7 +17,7 @@ use super::io::write_more;
 use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::run::InputArguments;
-use super::runner::{self, RunnerArguments};
+use super::runner::{self, ETDUMP, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -80,7 +80,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             let folder = runner::folder()?;
             let etdump = folder.path().join("etdump");
             let options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
-            let options = arguments.inputs.set(options, &arguments.input, 1)?;
+            let options = arguments.inputs.set(options, &[&arguments.input], 1)?;
             let options = options.repeat(count).etdump(Some(etdump.clone()));
             let options = options.method(arguments.method.first().cloned());
             interrupt::defer();
@@ -88,8 +88,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             if interrupt::is_requested() {
                 return Ok(Exit::Interrupted);
             }
-            let bytes = std::fs::read(&etdump).map_err(|error| Failure::reading("the ETDump of the runner", &error))?;
-            profile(&Recording::from_bytes("the ETDump of the runner", &bytes)?, &[done.method])?
+            profile(&Recording::from_bytes(ETDUMP, &runner::etdump(&etdump)?)?, &[done.method])?
         }
         (None, Some(recording)) => profile(&Recording::open(recording)?, &arguments.method)?,
         (None, None) => return Err(Failure::usage("expected an ETDump, or `--run`")),

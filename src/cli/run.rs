@@ -11,7 +11,7 @@ use pte_emit::command::text::{clipped, counted, escaped};
 use pte_emit::diff::NumericOptions;
 use pte_emit::profile::Recording;
 use pte_emit::program::test_cases::{TestData, Tolerance};
-use pte_emit::run::{OutputValue, ReadInput, RunOptions, RunOutputs, RunnerCommand, TappedValue};
+use pte_emit::run::{OutputValue, ReadInput, RunOptions, RunOutputs, TappedValue};
 use pte_emit::{Code, Error, Model};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,17 +23,18 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::io::{Messages, STREAM};
 use super::json;
-use super::options::{FormatArguments, TextOrJson};
+use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::outputs::{Outputs, Replaced};
 use super::paint::{HEADING, Paint};
 use super::profile;
-use super::runner::{self, RunnerArguments};
+use super::runner::{self, ETDUMP, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::test;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
+#[command(mut_arg("limit", |arg| arg.help("Rows of each table of --times, 0 for all [default: 10]")))]
 pub struct RunArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
@@ -66,8 +67,8 @@ pub struct RunArguments {
     /// single output as an .npy
     #[arg(long, value_name = "FILE")]
     save_outputs: Option<PathBuf>,
-    /// Compare the outputs with the tensors of a .safetensors, .npz, .npy or .ptd that have their names; exit with status
-    /// 1 if they differ
+    /// Compare the outputs with the tensors of a .safetensors, .npz, .npy or .ptd that have their names; exit with
+    /// status 1 if they differ
     #[arg(long, alias = "expect", value_name = "FILE")]
     expected: Option<PathBuf>,
     /// Absolute difference of floating point numbers that count as equal [default: 1e-6]
@@ -83,6 +84,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "FILE")]
     save_etdump: Option<PathBuf>,
     #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
     runner: RunnerArguments,
     #[command(flatten)]
     format: FormatArguments<TextOrJson>,
@@ -94,8 +97,8 @@ pub struct RunArguments {
 #[derive(Debug, Args)]
 pub struct InputArguments {
     /// Input by its name in `dump`, or its number from 0: numbers (1,2,3, or nested as in YAML), @FILE.npy,
-    /// @FILE.npz:NAME, @FILE.safetensors:KEY, @PICTURE.png, @- for standard input, random, random:SEED, or one number for
-    /// all elements; may be repeated. Others are ones. NAME#2 is the input of a second execution, and so on
+    /// @FILE.npz:NAME, @FILE.safetensors:KEY, @PICTURE.png, @- for standard input, random, random:SEED, or one number
+    /// for all elements; may be repeated. Others are ones. NAME#2 is the input of a second execution, and so on
     #[arg(short = 'i', long = "input", value_name = "NAME=VALUE", value_parser = assignment)]
     values: Vec<(String, String)>,
     /// Random numbers of a seed for the inputs that are not given, in place of ones
@@ -104,22 +107,20 @@ pub struct InputArguments {
 }
 
 impl InputArguments {
-    /// Sets the inputs of executions of the methods of `file`.
+    /// Sets the inputs of the executions of each of `methods` methods, for a command that reads `files`, too.
     ///
     /// # Errors
     /// Standard input would be read several times.
-    pub fn set(&self, options: RunOptions, file: &Path, methods: usize) -> Result<RunOptions, Failure> {
-        let streams = self.values.iter().filter(|(_, text)| text.trim() == "@-").count();
-        if streams * methods.max(1) + usize::from(file.as_os_str() == STREAM) > 1 && streams > 0 {
+    pub fn set(&self, options: RunOptions, files: &[&Path], methods: usize) -> Result<RunOptions, Failure> {
+        let is_stream = |text: &str| text.trim().strip_prefix('@') == Some(STREAM);
+        let streams = self.values.iter().filter(|(_, text)| is_stream(text)).count() * methods.max(1);
+        if streams > 0 && streams + files.iter().filter(|file| file.as_os_str() == STREAM).count() > 1 {
             return Err(Failure::usage("standard input can be read only once"));
         }
         let read: ReadInput = arrays::read_input;
         Ok(options.inputs(self.values.clone()).random(self.random).read_input(read))
     }
 }
-
-/// Rows of a table of times that are printed; `profile` prints all.
-const TIMES: usize = 20;
 
 /// Elements of an output that are printed.
 const SHOWN: usize = 24;
@@ -153,9 +154,15 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
         .as_ref()
         .map(|path| sources.open_one(path, |found| format!("expected one document, found {found}")));
     sources.warn_unused(messages);
-    let runner = arguments.runner.command()?;
+    let options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
+    let files = [Some(&arguments.input), arguments.other.as_ref(), arguments.expected.as_ref()];
+    let files: Vec<&Path> = files.into_iter().flatten().map(PathBuf::as_path).collect();
+    let options = arguments.inputs.set(options, &files, arguments.method.len())?;
     if let Some(other) = other {
-        return compare(arguments, runner, [&model, &other?]);
+        return compare(arguments, &options, [&model, &other?]);
+    }
+    if arguments.times && arguments.format.is_json() {
+        return Err(Failure::usage("`run --json` has no times by instruction; `profile --run --json` prints them"));
     }
     if arguments.expected.is_none() && (arguments.atol.is_some() || arguments.rtol.is_some()) {
         return Err(Failure::usage("`--atol` and `--rtol` are for `--expected` and `--compare`"));
@@ -170,8 +177,6 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     if arguments.method.len() > 1 && files.into_iter().any(Option::is_some) {
         return Err(Failure::usage("a file has the values of one method, found several times `--method`"));
     }
-    let options = RunOptions::new(runner).limits(arguments.runner.limits());
-    let options = arguments.inputs.set(options, &arguments.input, arguments.method.len())?;
     let options = options.taps(arguments.tap.clone()).repeat(arguments.repeat.unwrap_or(1));
     let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
     let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
@@ -191,9 +196,8 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
 }
 
 /// Executes methods of two programs, and prints how their values differ.
-fn compare(arguments: &RunArguments, runner: RunnerCommand, models: [&Model; 2]) -> Result<Exit, Failure> {
-    let run = arguments.inputs.set(RunOptions::new(runner.clone()), &arguments.input, arguments.method.len())?;
-    let mut options = NumericOptions::new(runner).limits(arguments.runner.limits());
+fn compare(arguments: &RunArguments, run: &RunOptions, models: [&Model; 2]) -> Result<Exit, Failure> {
+    let mut options = NumericOptions::new(run.runner.clone()).limits(run.limits.clone());
     options.tolerance = arguments.tolerance();
     let named = arguments.method.iter().cloned().map(Some);
     for method in named.chain(arguments.method.is_empty().then_some(None)) {
@@ -219,19 +223,30 @@ fn run_method(
         true => json::text(&RunDocument::new(&found, arguments.repeat.is_some())),
         false => text(&found, arguments, messages.paint()),
     };
-    if let Some(etdump) = etdump.as_deref().filter(|_| arguments.times) {
-        *out += &profile::tables(model, &Recording::open(etdump)?, &found.method, TIMES)?;
+    let etdump = etdump.as_deref().map(runner::etdump).transpose()?;
+    if let Some(bytes) = etdump.as_ref().filter(|_| arguments.times) {
+        *out += &profile::tables(model, &Recording::from_bytes(ETDUMP, bytes)?, &found.method, arguments.limit.rows())?;
     }
     let mut exit = Exit::Ok;
-    if let Some(file) = &arguments.expected
-        && let Some(difference) =
-            &found.compare(&file.display().to_string(), &arrays::open(file)?, arguments.tolerance())?.difference
-    {
-        exit = Exit::Input;
-        let name = difference.output.and_then(|output| found.outputs.get(output)).map(|(name, _)| clipped(name));
-        let message =
-            format!("`{}`: {}", name.unwrap_or_else(|| "--tap".to_owned()), test::difference_text(difference));
-        messages.report(Error::input(Code::UnmetRequest, &file.display().to_string(), message).report());
+    if let Some(file) = &arguments.expected {
+        let name = file.display().to_string();
+        let (names, compared) = found.compare(&name, &arrays::open(file)?, arguments.tolerance())?;
+        let largest = compared.max_error.map_or_else(String::new, |error| format!("; largest difference {error:.3e}"));
+        match &compared.difference {
+            Some(difference) => {
+                exit = Exit::Input;
+                let output =
+                    difference.output.and_then(|output| names.get(output)).map_or(String::new(), |name| clipped(name));
+                let message = format!("`{output}`: {}{largest}", test::difference_text(difference));
+                messages.report(Error::input(Code::UnmetRequest, &name, message).report());
+            }
+            None => {
+                let Tolerance { atol, rtol, .. } = arguments.tolerance();
+                let tensors = counted(compared.outputs as u64, "output");
+                messages
+                    .summary(&format!("{name}: {tensors} as expected within {atol:e} + {rtol:e} relative{largest}\n"));
+            }
+        }
     }
     let mut outputs = Outputs::default();
     if let Some((path, format)) = arguments.save_outputs.as_ref().and_then(|path| Some((path, ArrayFormat::of(path)?)))
@@ -240,9 +255,8 @@ fn run_method(
         let written = written.map_err(|error| Failure::writing(&path.display().to_string(), &error))?;
         write(&mut outputs, path, &written)?;
     }
-    if let Some((path, etdump)) = arguments.save_etdump.as_deref().zip(etdump.as_deref()) {
-        let bytes = std::fs::read(etdump).map_err(|error| Failure::reading("the ETDump of the runner", &error))?;
-        write(&mut outputs, path, &bytes)?;
+    if let Some((path, bytes)) = arguments.save_etdump.as_deref().zip(etdump.as_ref()) {
+        write(&mut outputs, path, bytes)?;
     }
     outputs.commit()?;
     Ok(exit)
@@ -308,9 +322,13 @@ fn statistics_text(found: &TensorStatistics) -> String {
     text
 }
 
-/// Rounds a number to six significant digits.
-fn six_digits(number: f64) -> f64 {
-    format!("{number:.5e}").parse().unwrap_or(number)
+/// Formats a number with six significant digits.
+fn six_digits(number: f64) -> String {
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    match rounded == 0.0 || (1e-4..1e16).contains(&rounded.abs()) {
+        true => rounded.to_string(),
+        false => format!("{rounded:e}"),
+    }
 }
 
 fn scalar(data: &TestData) -> String {

@@ -1,7 +1,7 @@
 //! Arguments about the runner: the process that executes programs in a runtime.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -48,6 +48,14 @@ pub fn runners() -> Option<RunnerFolder> {
     };
     let cache = set("PTE_EMIT_CACHE").or_else(|| Some(of_system()?.join("pte-emit")))?;
     Some(RunnerFolder::new(cache.join("runners")))
+}
+
+/// Name of a recording of the runner in messages.
+pub const ETDUMP: &str = "the ETDump of the runner";
+
+/// Reads a recording of the runner.
+pub fn etdump(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::reading(ETDUMP, &error))
 }
 
 /// Creates the folder of the files that a runner reads and writes; it is removed when the result is dropped.

@@ -48,7 +48,7 @@ pte_model::options! {
         pub method: Option<String>,
         /// Inputs by name, or by their number from 0: values as in the tests of YAML, `@FILE.npy`,
         /// `@FILE.safetensors:KEY`, `random`, or a number for each element. All others are 1, or those of the program.
-        /// `NAME#2` is the input of a second execution, and so on; each has those of the one before, if it is not given.
+        /// `NAME#2` is the input of a second execution, and so on; each has those of the one before that are not given.
         pub inputs: Vec<(String, String)>,
         /// Reads files of `inputs` that the library does not read.
         pub read_input: Option<ReadInput>,
@@ -73,18 +73,18 @@ impl RunOptions {
         RunOptions { runner, limits, method, inputs, read_input, random, before, repeat: 1, etdump, taps }
     }
 
-    /// Returns the paths of the files that [`RunOptions::inputs`] name, and what stands before a suffix such as a key.
+    /// Returns the paths of the files that [`RunOptions::inputs`] name.
     ///
     /// ```
     /// use pte_emit::run::{RunOptions, RunnerCommand};
     ///
     /// let inputs = vec![("x".into(), "@in.safetensors:x".into()), ("y".into(), "1".into())];
     /// let options = RunOptions::new(RunnerCommand::new("./runner")).inputs(inputs);
-    /// assert!(options.input_files().any(|path| path == std::path::Path::new("in.safetensors")));
+    /// assert!(options.input_files().eq([std::path::Path::new("in.safetensors")]));
     /// ```
     pub fn input_files(&self) -> impl Iterator<Item = &Path> {
         let paths = self.inputs.iter().filter_map(|(_, text)| text.trim().strip_prefix('@'));
-        paths.flat_map(|path| [Some(path), path.rsplit_once(':').map(|(file, _)| file)]).flatten().map(Path::new)
+        paths.map(|path| Path::new(file_of(path).0))
     }
 }
 
@@ -97,30 +97,25 @@ pub type ReadInput = fn(&str, &Tensor) -> Result<Option<InputFile>, String>;
 /// use pte_emit::run::{InputFile, ReadInput, RunOptions, RunnerCommand};
 ///
 /// // Files of another program, as bytes that are no `.npy`.
-/// let read: ReadInput = |_, _| Ok(Some(InputFile::new(vec![0; 4])));
+/// let read: ReadInput = |_, _| Ok(Some(InputFile::Npy(vec![0; 4])));
 /// let options = RunOptions::new(RunnerCommand::new("none")).inputs(vec![("x".into(), "@x.raw".into())]);
 /// let options = options.read_input(read);
 /// let error = pte_emit::Model::open("examples/linear.yaml")?.test_case(&options).unwrap_err();
 /// assert!(error.to_string().contains("input `x`: cannot use ./x.raw: it is not a .npy file"), "{error}");
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct InputFile {
-    /// Content of an `.npy`.
-    pub npy: Vec<u8>,
-    /// Its elements are float32, and are converted to those of the input.
-    pub is_converted: bool,
+pub enum InputFile {
+    /// An `.npy` with elements of the type of the input.
+    Npy(Vec<u8>),
+    /// An `.npy` with elements of float32, which are converted to those of the input.
+    Float32Npy(Vec<u8>),
+    /// Elements of the type of the input, in the order of memory.
+    Elements(Vec<u8>),
 }
 
-impl InputFile {
-    /// Creates an array of the element type of the input.
-    pub fn new(npy: Vec<u8>) -> InputFile {
-        InputFile { npy, is_converted: false }
-    }
-}
-
-/// Why inputs of several executions are no test.
+/// Message about a test with the inputs of several executions.
 const ONE_EXECUTION: &str = "a test has the inputs of one execution; add a test for each";
 
 /// Lines of the log of a runner that are reported.
@@ -179,8 +174,17 @@ impl RunOutputs {
         Ok((self.method.clone(), TestCase { inputs, outputs: Some(outputs), atol, rtol }))
     }
 
-    /// Returns the outputs that are tensors or numbers by name, and the recorded values that are no outputs, each of its
-    /// last execution.
+    /// Returns the outputs of all executions by name. Those of the last one have their own; those of the first one of
+    /// several are called `NAME#1`, and so on.
+    fn named_outputs(&self) -> Vec<(String, &OutputValue)> {
+        let earlier = (1..).zip(&self.earlier);
+        let earlier = earlier
+            .flat_map(|(number, outputs)| outputs.iter().map(move |(name, value)| (format!("{name}#{number}"), value)));
+        self.outputs.iter().map(|(name, value)| (name.clone(), value)).chain(earlier).collect()
+    }
+
+    /// Returns the outputs that are tensors or numbers by name, and the recorded values that are no outputs, each of
+    /// its last execution. Outputs of executions before the last one have names such as `y#1`.
     ///
     /// # Errors
     /// Two outputs of one name.
@@ -189,34 +193,39 @@ impl RunOutputs {
         let is_output = |name: &str| self.outputs.iter().any(|(output, _)| output == name);
         let taps: IndexMap<&String, &OutputValue> = self.taps.iter().map(|tap| (&tap.name, &tap.value)).collect();
         let taps = taps.into_iter().filter(|(name, _)| !is_output(name));
-        let outputs = self.outputs.iter().map(|(name, value)| (name, value));
-        outputs.chain(taps).try_for_each(|(name, value)| tensors.insert(name, value))?;
+        let taps = taps.map(|(name, value)| (name.clone(), value));
+        let all = self.named_outputs().into_iter().chain(taps);
+        all.into_iter().try_for_each(|(name, value)| tensors.insert(&name, value))?;
         Ok(tensors)
     }
 
     /// Compares the outputs, and those recorded values that are expected, with the tensors of the same names, which are
-    /// of `file`.
+    /// of `file`. Returns the names, too.
     ///
     /// # Errors
-    /// There is no tensor for an output: that of its name, or of any name if both are single. Data that cannot be read.
+    /// There is no tensor for an output: that of its name, or at its position if there are as many and none has the
+    /// name of an output. Data that cannot be read.
     pub fn compare(
         &self,
         file: &str,
         expected: &NamedTensors,
         tolerance: Tolerance,
-    ) -> Result<OutputComparison, Error> {
-        let taps = self.taps.iter().rev().filter(|tap| expected.has(&tap.name)).map(|tap| (&tap.name, &tap.value));
-        let outputs = self.outputs.iter().map(|(name, value)| (name, value));
-        let mut all: IndexMap<&String, &OutputValue> = outputs.collect();
+    ) -> Result<(Vec<String>, OutputComparison), Error> {
+        let taps = self.taps.iter().rev().filter(|tap| expected.has(&tap.name));
+        let taps = taps.map(|tap| (tap.name.clone(), &tap.value));
+        let mut all: IndexMap<String, &OutputValue> = self.named_outputs().into_iter().collect();
+        // Values have other names in YAML than in its .pte: if no name is known, the order counts.
+        let by_position = all.len() == expected.len() && !all.keys().any(|name| expected.has(name));
         taps.for_each(|(name, value)| _ = all.entry(name).or_insert(value));
-        // Values have other names in YAML than in its .pte, but a single output is the one that is meant.
-        let is_single = self.outputs.len() == 1;
-        let outputs = all.iter().map(|(name, value)| expected.expected(name, value, is_single, file));
+        let position = |at: usize| by_position.then_some(at);
+        let outputs = all.iter().enumerate();
+        let outputs = outputs.map(|(at, (name, value))| expected.value_of((name, position(at)), value, file));
         let outputs = outputs.collect::<Result<_, _>>()?;
         let Tolerance { atol, rtol, .. } = tolerance;
-        let found: Vec<OutputValue> = all.into_values().cloned().collect();
+        let (names, found): (_, Vec<OutputValue>) = all.into_iter().map(|(name, value)| (name, value.clone())).unzip();
         let case = TestCase { inputs: Vec::new(), outputs: Some(outputs), atol, rtol };
-        compare::outputs(&case, &found).map_err(|error| Error::io(file, "", &error))
+        let compared = compare::outputs(&case, &found).map_err(|error| Error::io(file, "", &error))?;
+        Ok((names, compared))
     }
 }
 
@@ -244,7 +253,8 @@ impl Model {
     /// // Outputs can be a file, with which later ones are compared.
     /// std::fs::write(folder.join("seven.safetensors"), found.tensors()?.to_safetensors()?)?;
     /// let seven = NamedTensors::open(folder.join("seven.safetensors"))?;
-    /// assert_eq!(found.compare("seven.safetensors", &seven, Tolerance::default())?.difference, None);
+    /// let (names, compared) = found.compare("seven.safetensors", &seven, Tolerance::default())?;
+    /// assert_eq!((names, compared.difference), (vec!["y".to_owned()], None));
     /// let error = found.compare("none", &NamedTensors::default(), Tolerance::default()).unwrap_err();
     /// assert!(error.to_string().contains("no tensor `y`"), "{error}");
     ///
@@ -303,8 +313,8 @@ impl Model {
     }
 }
 
-/// Executes a method as the options say, notes the time of each execution, and returns the outputs of those with inputs
-/// of their own, in the last repetition.
+/// Executes a method as the options say, notes the time of each execution, and returns the outputs of those with
+/// inputs of their own, in the last repetition.
 fn execute(
     runner: &RunnerCommand,
     program: &Executable<'_>,
@@ -317,10 +327,17 @@ fn execute(
     session.load(method)?;
     let mut found = Vec::new();
     let repeated = (0..options.repeat).flat_map(|round| data.iter().map(move |inputs| (Some(round + 1), inputs)));
-    for (round, inputs) in options.before.iter().map(|inputs| (None, inputs)).chain(repeated) {
+    let is_one = options.before.is_empty() && options.repeat == 1 && data.len() == 1;
+    let executions = options.before.iter().map(|inputs| (None, inputs)).chain(repeated);
+    for (number, (round, inputs)) in executions.enumerate() {
         inputs.iter().enumerate().try_for_each(|(index, input)| session.set_input(index, input))?;
         let start = Instant::now();
-        session.execute()?;
+        session.execute().map_err(|mut error| {
+            if !is_one {
+                error.step = format!("{} {}", error.step, number + 1);
+            }
+            error
+        })?;
         if round.is_some() {
             times.push(start.elapsed());
         }
@@ -412,7 +429,7 @@ impl Model {
         let Tolerance { atol, rtol, .. } = Tolerance::default();
         let inputs = data.pop().unwrap_or_default();
         if !data.is_empty() {
-            return Err(Error::input(Code::UnmetRequest, &method, ONE_EXECUTION));
+            return Err(Error::input(Code::UnmetRequest, &self.label(), ONE_EXECUTION));
         }
         Ok((method, TestCase { inputs, outputs: None, atol, rtol }))
     }
@@ -469,10 +486,16 @@ impl<'o> Taps<'o> {
                 Some(number) => taps.instructions.push(number),
                 None if is_found => {}
                 None => {
-                    let known = taps.names.iter().map(|(name, _)| name.as_str());
+                    let known = taps
+                        .names
+                        .iter()
+                        .zip(plan.values())
+                        .filter(|(_, value)| value.as_tensor().is_some_and(|tensor| !tensor.has_content()));
+                    let known = known.map(|((name, _), _)| name.as_str());
                     let known = known.filter(|name| !name.starts_with("values["));
                     let message = format!(
-                        "no value `{}` to record, and no instruction of this number; the method has {}, and {}",
+                        "no value `{}` to record, and no instruction of this number; the method has {}, and {}; `--tap '*'` \
+                         records all",
                         clipped(text),
                         first_names(known.clone()),
                         counted(count as u64, "instruction")
@@ -528,13 +551,13 @@ fn method<'s>(side: &'s Side, name: Option<&str>) -> Result<(usize, &'s Executio
     found.ok_or_else(|| {
         let known = first_names(plans.iter().filter_map(|plan| plan.name.as_deref()));
         match name {
-            Some(name) => format!("no method `{}`; the program has {known}", clipped(name)),
+            Some(name) => format!("unknown method `{}`; the program has {known}", clipped(name)),
             None => format!("name a method by `--method`: the program has {known}"),
         }
     })
 }
 
-/// Returns the inputs of each execution of a method as text, by input.
+/// Returns the inputs that are given for each execution of a method, as text, by input.
 fn texts<'o>(names: &[String], options: &'o RunOptions, model: &Model) -> Result<Vec<Vec<Option<&'o str>>>, Error> {
     let failed = |message: &str| Error::input(Code::UnmetRequest, &model.label(), message);
     let position = |given: &str| {
@@ -574,14 +597,7 @@ fn texts<'o>(names: &[String], options: &'o RunOptions, model: &Model) -> Result
         let message = format!("no input of execution {execution}, as `{name}#{execution}=...`, but of a later one");
         return Err(failed(&message));
     }
-    let mut executions: Vec<Vec<Option<&str>>> = Vec::new();
-    for mut texts in given.into_values() {
-        if let Some(before) = executions.last() {
-            texts.iter_mut().zip(before).for_each(|(text, before)| *text = text.or(*before));
-        }
-        executions.push(texts);
-    }
-    Ok(executions)
+    Ok(given.into_values().collect())
 }
 
 /// Returns the inputs of each execution of a method: given as text, random, or ones.
@@ -614,12 +630,16 @@ fn inputs(
     let list = list.join(", ");
     let _ = writeln!(yaml, "    inputs: [{list}]\n    outputs: [{list}]\n    tests:");
     let first = 1 + yaml.lines().count();
-    let (mut random, mut lines, mut files) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut random, mut kept, mut lines, mut files) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
     for (execution, texts) in executions.into_iter().enumerate() {
         yaml += "      - inputs:\n";
-        lines.push("");
+        lines.push(None);
         for (number, (text, value)) in texts.into_iter().zip(&values).enumerate() {
-            let wanted = match (text, value) {
+            let source = match (text, value) {
+                (None, _) if execution > 0 => {
+                    kept.push((execution, number));
+                    Given::Own
+                }
                 (Some(text), EValue::Tensor(tensor)) => {
                     self::given(text, tensor, number as u64, (options.read_input, &mut files))
                         .map_err(|message| failed(number, message))?
@@ -630,7 +650,7 @@ fn inputs(
                 }
                 (None, _) => Given::Own,
             };
-            let text = match wanted {
+            let text = match source {
                 Given::Yaml(text) => text,
                 Given::Own => owns[number].clone(),
                 Given::Random(seed) => {
@@ -641,7 +661,7 @@ fn inputs(
                 }
             };
             let _ = writeln!(yaml, "          - {text}");
-            lines.push(&names[number]);
+            lines.push(Some(&*names[number]));
         }
     }
     let mut source = Source::text_of("inputs".to_owned(), yaml.into(), ".".into());
@@ -652,6 +672,9 @@ fn inputs(
     let mut inputs: Vec<Vec<TestData>> = cases.map(|case| case.inputs).collect();
     for (execution, number, input) in random {
         inputs[execution][number] = input;
+    }
+    for (execution, number) in kept {
+        inputs[execution][number] = inputs[execution - 1][number].clone();
     }
     Ok(inputs)
 }
@@ -667,15 +690,21 @@ enum Given {
 }
 
 /// Returns the errors about inputs, by the names of the inputs in the lines from `first` on.
-fn of_inputs(error: &Error, first: usize, lines: &[&str], label: &str) -> Error {
+fn of_inputs(error: &Error, first: usize, lines: &[Option<&str>], label: &str) -> Error {
     let report = error.report();
     let whole = |diagnostic: &Diagnostic| {
         let line = diagnostic.at.as_ref().map(|span| report.line_column(span.start).0);
-        let name = line.and_then(|line| lines.get(line.checked_sub(first)?)).filter(|name| !name.is_empty());
+        let name = line.and_then(|line| lines.get(line.checked_sub(first)?).copied()).flatten();
         let input = name.map_or_else(String::new, |name| format!("input `{}`: ", clipped(name)));
-        // Paths are relative to the folder of the command.
-        let label = Some(&*diagnostic.label).filter(|label| !label.is_empty() && !label.starts_with("paths are"));
-        let label = label.map_or_else(String::new, |label| format!("; {label}"));
+        // Paths are relative to the folder of the command, and an input is not declared.
+        let label = match &*diagnostic.label {
+            "" => String::new(),
+            label if label.starts_with("paths are") => String::new(),
+            label if diagnostic.code == Code::DataType && label.starts_with("declare") => {
+                "; YAML converts it: NAME={data: {npy: FILE, dtype: TYPE}} with its element type".to_owned()
+            }
+            label => format!("; {label}"),
+        };
         let mut message = diagnostic.code.whole(format!("{input}{}{label}", diagnostic.message));
         message.help.clone_from(&diagnostic.help);
         message
@@ -733,19 +762,33 @@ fn filled(tensor: &Tensor, number: &str) -> String {
     format!("{{sizes: {:?}, data: {{fill: {number}}}}}", tensor.sizes.as_deref().unwrap_or_default())
 }
 
-/// Returns a path after `@`, and the key of a tensor of a `.safetensors` file.
-fn file_of(path: &str) -> (&str, Option<&str>) {
-    match path.rsplit_once(':') {
-        Some((file, key)) if file.ends_with(".safetensors") => (file, Some(key)),
-        _ => (path, None),
+/// Extensions of files after which a suffix may stand.
+const SUFFIXED: [&str; 5] = ["safetensors", "npz", "png", "jpg", "jpeg"];
+
+/// Splits the text after `@` into a path and a suffix: the key of a file of tensors, or `resize` of a picture.
+///
+/// ```
+/// use pte_emit::command::file_of;
+///
+/// assert_eq!(file_of("a.npz:layer:0"), ("a.npz", Some("layer:0")));
+/// assert_eq!(file_of("a:b.npy"), ("a:b.npy", None));
+/// ```
+pub fn file_of(path: &str) -> (&str, Option<&str>) {
+    let is_file = |(at, _): &(usize, &str)| {
+        let extension = Path::new(&path[..*at]).extension().and_then(|found| found.to_str());
+        extension.is_some_and(|found| SUFFIXED.iter().any(|known| found.eq_ignore_ascii_case(known)))
+    };
+    match path.match_indices(':').find(is_file) {
+        Some((at, _)) => (&path[..at], Some(&path[at + 1..])),
+        None => (path, None),
     }
 }
 
 /// Returns a tensor that is given as text: a short form, or YAML.
 ///
 /// # Errors
-/// A seed that is no number; a file of several tensors, or one that [`RunOptions::read_input`] rejects. What it reads is
-/// added to the files.
+/// A seed that is no number; a file of several tensors, or one that [`RunOptions::read_input`] rejects. What it reads
+/// is added to the files.
 fn given(
     text: &str,
     tensor: &Tensor,
@@ -756,18 +799,27 @@ fn given(
     let text = text.trim();
     if let Some(path) = text.strip_prefix('@') {
         if let Some(file) = read.map(|read| read(path, tensor)).transpose()?.flatten() {
-            let InputFile { npy, is_converted } = file;
-            let dtype = if is_converted { ", dtype: float32" } else { "" };
-            files.insert(Path::new(".").join(path), Blob::bytes(npy));
-            return Ok(Given::Yaml(format!("{{npy: {}{dtype}}}", quoted(path))));
+            let (kind, content, dtype) = match file {
+                InputFile::Npy(content) => ("npy", content, ""),
+                InputFile::Float32Npy(content) => ("npy", content, ", dtype: float32"),
+                InputFile::Elements(content) => ("file", content, ""),
+            };
+            // Two inputs can have the same path, but not the same array.
+            let of = |name: &str| Path::new(".").join(name);
+            let is_taken = files.contains_key(&of(path));
+            let name = if is_taken { format!("{path}#{}", files.len()) } else { path.to_owned() };
+            files.insert(of(&name), Blob::bytes(content));
+            return Ok(Given::Yaml(format!("{{{kind}: {}{dtype}}}", quoted(&name))));
         }
         return Ok(Given::Yaml(match file_of(path) {
-            (file, Some(key)) => format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key)),
+            (file, Some(key)) if file.ends_with(".safetensors") => {
+                format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
+            }
             (file, None) if file.ends_with(".npy") => format!("{{npy: {}}}", quoted(file)),
             (file, None) if file.ends_with(".safetensors") => {
                 return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
             }
-            (file, None) => format!("{{file: {}}}", quoted(file)),
+            (file, _) => format!("{{file: {}}}", quoted(file)),
         }));
     }
     if [".npy", ".safetensors"].iter().any(|extension| text.ends_with(extension)) && !text.starts_with('{') {

@@ -122,25 +122,26 @@ impl NamedTensors {
         self.0.contains_key(name)
     }
 
-    /// Returns the expected value of an output: the tensor of its name, or of any name if `is_single` and it is the
-    /// only one.
+    /// Returns the number of tensors.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the expected value of an output: the tensor of its name, or at a position.
     ///
     /// # Errors
     /// There is no such tensor in `file`.
-    pub(crate) fn expected(
+    pub(crate) fn value_of(
         &self,
-        name: &str,
+        (name, position): (&str, Option<usize>),
         found: &OutputValue,
-        is_single: bool,
         file: &str,
     ) -> Result<TestData, Error> {
-        let single = self.0.first().filter(|_| is_single && self.0.len() == 1).map(|(_, tensor)| tensor);
-        let Some((layout, data)) = self.0.get(name).or(single) else {
-            let message = format!(
-                "no tensor `{}`, the name of an output; the file has {}",
-                clipped(name),
-                first_names(self.0.keys().map(String::as_str))
-            );
+        let at_position = position.and_then(|at| self.0.get_index(at)).map(|(_, tensor)| tensor);
+        let Some((layout, data)) = self.0.get(name).or(at_position) else {
+            let known = first_names(self.0.keys().map(String::as_str));
+            let known = if self.0.is_empty() { "no tensors".to_owned() } else { known };
+            let message = format!("no tensor `{}`, the name of an output; the file has {known}", clipped(name));
             return Err(Error::input(Code::UnmetRequest, file, message));
         };
         let TensorLayout { scalar_type, sizes, dim_order } = layout.clone();

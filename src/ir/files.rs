@@ -15,7 +15,7 @@ pub struct FileAccess {
     pub folder: PathBuf,
     /// Folder that contains all files that may be read; `None` for any file.
     pub confined_to: Option<PathBuf>,
-    /// Content of files that do not exist yet, by path. A file of the same path on disk is not read.
+    /// Content by path, in place of files on disk.
     pub planned: Arc<BTreeMap<PathBuf, Blob>>,
 }
 

@@ -163,6 +163,18 @@ fn executions_have_inputs_of_their_own() {
     let (_, data) = output(&folder, &["inputs.yaml", "-i", "x=[[1, 2]]", "-i", "x#2=[[3, 4]]"]);
     assert_eq!(data, json!([3, 4]));
 
+    // What is not given again is not read again.
+    folder
+        .run(&["run", "relu.yaml", "-i", "x=1,2,3,4", "--save-outputs", "x.npy", "--runner", "sh runner.sh"])
+        .exits(0);
+    let two = INPUTS.replace("      n: 3\n", "      n: {tensor: float32, sizes: [1]}\n");
+    folder.write("two.yaml", two.replace("int32", "float32").replace("[4, 2]", "[2, 2]"));
+    let arguments = ["run", "two.yaml", "-i", "x=@-", "-i", "n#2=2", "--json", "--runner", "sh runner.sh"];
+    let done = folder.run_with_stdin(&arguments, folder.read("x.npy")).exits(0);
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(document["outputs"][0]["data"], json!([1, 2, 3, 4]));
+    assert_eq!(document["outputs"], document["earlier"][0]);
+
     for (arguments, message) in [
         (&["-i", "x#3=1"][..], "no input of execution 2, as `x#2=...`"),
         (&["-i", "x=1", "-i", "0=2"], "input `x` of execution 1 is given twice; that of another execution is `x#2`"),
@@ -171,8 +183,43 @@ fn executions_have_inputs_of_their_own() {
     ] {
         run(&folder, &[&["relu.yaml"], arguments].concat()).exits(1).stderr_contains(message);
     }
+    // All outputs are files, and the file is compared with all of them.
+    let saved = |inputs: &[&str], option: &str| run(&folder, &[&["relu.yaml"], inputs, &[option, "both.npz"]].concat());
+    saved(&["-i", "x=1", "-i", "x#2=2"], "--save-outputs").exits(0);
+    saved(&["-i", "x=1", "-i", "x#2=2"], "--expected").exits(0).stderr_contains("2 outputs as expected within 1e-6");
+    saved(&["-i", "x=3", "-i", "x#2=2"], "--expected")
+        .exits(1)
+        .stderr_contains("`y#1`: output 1 at [0, 0]: expected 1.0");
+    let failing = ECHO.replace(
+        "echo execute ok",
+        "n=$((n + 1)); test $n = 2 && echo execute error 0x12 InvalidArgument || echo execute ok",
+    );
+    folder.write("failing.sh", failing);
+    let done = folder.run(&["run", "relu.yaml", "-i", "x=1", "-i", "x#2=2", "--runner", "sh failing.sh"]).exits(1);
+    done.stderr_contains("`execute` 2 fails with 0x12 InvalidArgument");
+
     let add = ["tests", "add", "relu.yaml", "-i", "x=1", "-i", "x#2=2", "-o", "two.bpte"];
     folder.run(&add).exits(1).stderr_contains("a test has the inputs of one execution");
+}
+
+/// Bytes are in the order of memory, from a file and from standard input.
+#[test]
+fn bytes_of_elements_are_in_the_order_of_memory() {
+    let folder = folder();
+    let tensor = "{tensor: uint8, sizes: [1, 3, 1, 2], dim_order: [0, 2, 3, 1]}";
+    let yaml = format!(
+        "methods: {{forward: {{values: {{x: {tensor}, y: {tensor}}}, inputs: [x], outputs: [y],
+          instructions: [{{kernel: aten::relu.out, args: [x], out: y}}]}}}}"
+    );
+    folder.write("last.yaml", yaml);
+    folder.write("x.bin", [1, 2, 3, 4, 5, 6]);
+    let expected = json!([1, 2, 3, 4, 5, 6]);
+    assert_eq!(output(&folder, &["last.yaml", "-i", "x=@x.bin"]).1, expected);
+    let arguments = ["run", "last.yaml", "-i", "x=@-", "--json", "--runner", "sh runner.sh"];
+    let done = folder.run_with_stdin(&arguments, folder.read("x.bin")).exits(0);
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(document["outputs"][0]["data"], expected);
+    run(&folder, &["last.yaml", "--times", "--json"]).exits(2).stderr_contains("profile --run --json");
 }
 
 /// Numbers are tensors without dimensions in a file.
@@ -195,7 +242,7 @@ fn outputs_that_are_numbers_are_written_and_compared() {
     run(&folder, &["relu.yaml", "--save-outputs", "out.txt"]).exits(2).stderr_contains(".safetensors, .npz or .npy");
 }
 
-/// Archives, pictures and streams of strangers are errors about the input.
+/// Malformed archives, pictures and streams are errors about the input.
 #[test]
 fn malformed_files_of_inputs_are_errors() {
     let folder = folder();
@@ -217,6 +264,13 @@ fn malformed_files_of_inputs_are_errors() {
         folder.write(name, content);
         let input = format!("x=@{name}");
         run(&folder, &["relu.yaml", "-i", &input]).exits(1).stderr_contains(&format!("input `x`: {name}: "));
+    }
+    for (name, message) in [
+        ("p.webp:resize", "a picture is a .png or .jpg"),
+        ("x.csv", "a file has elements as bytes, or is a .npy"),
+        ("p.png:Resize", "expected `:resize` or nothing after the picture, found `:Resize`"),
+    ] {
+        run(&folder, &["relu.yaml", "-i", &format!("x=@{name}")]).exits(1).stderr_contains(message);
     }
     let done = run(&folder, &["relu.yaml", "-i", "x=@-"]).exits(1);
     done.stderr_contains("standard input is no .npy, and has 0 bytes; expected 16");
@@ -252,7 +306,7 @@ fn inputs_that_do_not_suit_the_method_are_errors() {
             &["relu.yaml", "--tap", "z"],
             "no value `z` to record, and no instruction of this number; the method has `x`, `y`",
         ),
-        (&["relu.yaml", "--method", "encode"], "no method `encode`; the program has `forward`"),
+        (&["relu.yaml", "--method", "encode"], "unknown method `encode`; the program has `forward`"),
         (&["relu.yaml", "--expected", "runner.sh"], "expected a .safetensors, .ptd or .npy file"),
         (&["inputs.yaml", "-i", "x=[[1.5, 2]]"], "1.5 is not an integer"),
         (&["inputs.yaml", "-i", "x=[[1, 2, 3], [1, 2, 3], [1, 2, 3]]"], "input `x`: "),
@@ -299,6 +353,7 @@ fn an_installation_says_what_is_missing_and_leaves_nothing() {
         ("CXX", "true", &["--package", "whole"], "no shared library `libexecutorch_kernels_optimized`"),
         ("CXX", "true", &["--package", "cache"], "no shared library `lib/libexecutorch`"),
         ("CXX", "true", &["../1.5.1", "--package", "."], "is no release"),
+        ("CXX", "true", &["1.3.0"], "has no libraries to link: those since 1.5.0 have"),
     ] {
         let mut command = folder.command(&[&["runner", "install"], arguments].concat());
         std::fs::create_dir_all(folder.path().join("cache")).unwrap();

@@ -15,6 +15,9 @@ use pte_model::diagnostics::text::clipped;
 use crate::command::RunnerCommand;
 use crate::log::Tail;
 
+/// First release whose package has libraries to link.
+pub const FIRST: &str = "1.5.0";
+
 /// Release whose runner is installed and found by default.
 pub const RELEASE: &str = "1.5.1";
 
@@ -35,7 +38,7 @@ pte_model::options! {
     /// What [`RunnerFolder::install`] installs, and from where.
     #[derive(Debug, Clone)]
     pub struct InstallOptions {
-        /// Release of ExecuTorch. The packages have libraries to link since 1.5.0.
+        /// Release of ExecuTorch; of the packages, at least [`FIRST`].
         pub release: String,
         /// Wheel of ExecuTorch's Python package, or a folder: the unpacked wheel, or one with `include` and `lib`. By
         /// default the package is found in Python, or downloaded by pip.
@@ -172,6 +175,13 @@ impl RunnerFolder {
                 "a release has three numbers, such as 1.5.1",
             ));
         };
+        let numbers = |text: &str| text.split('.').map_while(|part| part.parse().ok()).collect::<Vec<u64>>();
+        if from.is_none() && numbers(release) < numbers(FIRST) {
+            return Err(InstallError::new(
+                format!("the package of ExecuTorch {release} has no libraries to link: those since {FIRST} have"),
+                "name a folder with `include` and `lib` of this release by `--package`",
+            ));
+        }
         let compiler = self::compiler(compiler.as_deref())?;
         let new = Staging::new(&self.0)?;
         let tree = match from {

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::error::EditError;
 use crate::quantized_io::{planned_method, remove_tests};
+use crate::remap::renumber_values;
 
 pte_model::options! {
     /// Options of [`convert`].
@@ -111,7 +112,6 @@ struct Change {
     /// Position among the inputs or outputs.
     position: usize,
     is_input: bool,
-    value: usize,
     /// The tensor of the caller.
     tensor: Tensor,
     normalised: Option<Normalisation>,
@@ -157,8 +157,7 @@ pub fn convert(
             let normalised = normalised.clone().find(|(other, _)| *other == name).map(|(_, by)| by.clone());
             match change(&method, is_input, ids[position], io_type, normalised.as_ref()) {
                 Ok(tensor) => {
-                    let value = ids[position];
-                    changes.push(Change { name, position, is_input, value, tensor, normalised });
+                    changes.push(Change { name, position, is_input, tensor, normalised });
                 }
                 Err(reason) => {
                     errors
@@ -243,7 +242,7 @@ fn change(
 
 /// Adds the calls and values of a change.
 fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue {
-    let Change { name, position, is_input, value, tensor, normalised } = change;
+    let Change { name, position, is_input, tensor, normalised } = change;
     let numbers = |numbers: &[f32], rank: usize| {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut sizes = vec![1; if numbers.len() == 1 { 0 } else { rank.min(3) }];
@@ -259,6 +258,9 @@ fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue 
         })
     });
     let plan = &mut program.plans_mut()[index];
+    // A change before may have renumbered it.
+    let ids = if is_input { &plan.inputs } else { &plan.outputs };
+    let value = ids.as_ref().and_then(|ids| ids[position].get()).unwrap_or_default();
     let mut editor = Editor { plan, calls: Vec::new() };
     let inner = editor.plan.values()[value].as_tensor().cloned().unwrap_or_else(Tensor::missing);
     let planned = Memory::Auto { pool: None, persistent: false, shared: None };
@@ -296,6 +298,16 @@ fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue 
         && tensor.memory == Memory::None
     {
         tensor.memory = planned;
+    }
+    // Inputs keep their numbers: what has a lower one than an input counts as state.
+    if let Some(outer) = outer.get().filter(|_| is_input) {
+        plan.values.get_or_insert_default().swap(value, outer);
+        let [one, other] = [value, outer].map(|value| value as i64);
+        renumber_values(plan, |index| match index {
+            _ if index == one => other,
+            _ if index == other => one,
+            _ => index,
+        });
     }
     ConvertedValue {
         name,

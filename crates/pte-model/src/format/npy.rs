@@ -23,8 +23,8 @@ pub const TYPES: [(&str, &str); 14] = [
     ("c16", "complex128"),
 ];
 
-/// Returns the element type of `("<", "f4")`: byte order, then kind and number of bytes. Only one-byte elements may have
-/// a byte order other than `<`.
+/// Returns the element type of `("<", "f4")`: byte order, then kind and number of bytes. Only one-byte elements may
+/// have a byte order other than `<`.
 pub fn element_type((order, kind): (&str, &str)) -> Option<ScalarType> {
     let (_, name) = TYPES.iter().find(|(known, _)| *known == kind)?;
     (order == "<" || kind.ends_with('1')).then(|| ScalarType::parse(name))?

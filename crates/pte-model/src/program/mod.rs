@@ -933,7 +933,8 @@ impl Program {
     ///
     /// let plan = |name: &str| ExecutionPlan { name: Some(name.to_owned()), ..ExecutionPlan::default() };
     /// let program = Program { execution_plan: Some(vec![plan("get_n"), plan("forward")]), ..Program::default() };
-    /// assert_eq!([None, Some("get_n"), Some("none")].map(|name| program.method_index(name)), [Some(1), Some(0), None]);
+    /// let found = [None, Some("get_n"), Some("none")].map(|name| program.method_index(name));
+    /// assert_eq!(found, [Some(1), Some(0), None]);
     /// ```
     pub fn method_index(&self, name: Option<&str>) -> Option<usize> {
         let of_name = |name: &str| self.plans().iter().position(|plan| plan.name.as_deref() == Some(name));
