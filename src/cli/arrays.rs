@@ -18,6 +18,7 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 
+use super::interrupt;
 use super::io::STREAM;
 
 /// Extension of the archives.
@@ -58,6 +59,14 @@ fn has_extension(path: &str, known: &[&str]) -> bool {
     extension.is_some_and(|extension| known.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
+/// Opens a file. Pipes and devices, which might never end, are rejected.
+fn open_regular(path: impl AsRef<Path>) -> std::io::Result<File> {
+    match path.as_ref().metadata()?.is_file() {
+        true => File::open(path),
+        false => Err(std::io::Error::new(std::io::ErrorKind::IsADirectory, "expected a regular file")),
+    }
+}
+
 /// Reads a file for an input; `None` for one that the library reads. The path may have a suffix: the name of an array
 /// of a `.npz`, or `:resize`.
 ///
@@ -71,7 +80,7 @@ pub fn read_input(path: &str, tensor: &Tensor) -> Result<Option<InputFile>, Stri
         read_stream(tensor, room).map(Some)
     } else if has_extension(file, &[NPZ]) {
         let shown = |error: String| format!("{}: {error}", clipped(file));
-        let content = File::open(file).map_err(|error| format!("cannot read {}: {error}", clipped(file)))?;
+        let content = open_regular(file).map_err(|error| format!("cannot read {}: {error}", clipped(file)))?;
         let mut archive = ZipArchive::new(content).map_err(|error| shown(malformed(&error)))?;
         array(&mut archive, suffix, room).map(|npy| Some(InputFile::Npy(npy))).map_err(shown)
     } else if has_extension(file, &PICTURES) {
@@ -95,7 +104,7 @@ pub fn read_input(path: &str, tensor: &Tensor) -> Result<Option<InputFile>, Stri
 /// Reads an `.npy` or the bytes of the elements from standard input.
 fn read_stream(tensor: &Tensor, room: u64) -> Result<InputFile, String> {
     let mut content = Vec::new();
-    let found = std::io::stdin().lock().take(room + 1).read_to_end(&mut content);
+    let found = interrupt::at_once(|| std::io::stdin().lock().take(room + 1).read_to_end(&mut content));
     found.map_err(|error| format!("cannot read standard input: {error}"))?;
     if content.len() as u64 > room {
         return Err(format!("standard input has more than the {} that the input can have", counted(room, "byte")));
@@ -244,7 +253,9 @@ struct Picture {
 
 impl Picture {
     fn open(path: &str) -> Result<Picture, String> {
-        let content = std::fs::read(path).map_err(|error| error.to_string())?;
+        let mut content = Vec::new();
+        let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut content));
+        read.map_err(|error| error.to_string())?;
         match content.starts_with(b"\x89PNG") {
             true => Picture::of_png(&content).map_err(|error| error.to_string()),
             false => Picture::of_jpeg(&content).map_err(|error| format!("expected a .png or .jpg: {error}")),
@@ -395,12 +406,15 @@ pub fn open(path: &Path) -> Result<NamedTensors, Error> {
     }
     let name = path.display().to_string();
     let wrong = |message: String| Error::input(Code::UnexpectedInput, &name, message);
-    let file = File::open(path).map_err(|error| Error::io(&name, "", &error))?;
-    let room = file.metadata().map_or(0, |metadata| metadata.len()).saturating_mul(MAX_RATIO).saturating_add(HEADER);
+    let file = open_regular(path).map_err(|error| Error::io(&name, "", &error))?;
+    // Of all arrays together: several entries can be the same bytes of the file.
+    let mut room =
+        file.metadata().map_or(0, |metadata| metadata.len()).saturating_mul(MAX_RATIO).saturating_add(HEADER);
     let mut archive = ZipArchive::new(file).map_err(|error| wrong(malformed(&error)))?;
     let mut tensors = NamedTensors::default();
     for (at, name) in names(&archive).map_err(wrong)?.into_iter().enumerate() {
         let npy = array_at(&mut archive, at, &name, room).map_err(wrong)?;
+        room = room.saturating_sub(npy.len() as u64);
         tensors.insert_npy(&name, npy).map_err(|error| wrong(format!("array `{}`: {error}", clipped(&name))))?;
     }
     Ok(tensors)

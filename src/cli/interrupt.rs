@@ -13,6 +13,14 @@ pub fn defer() {
     DEFERRED.store(true, Ordering::Relaxed);
 }
 
+/// Reads what may never end, such as standard input: an interrupt ends the process at once.
+pub fn at_once<T>(read: impl FnOnce() -> T) -> T {
+    let was_deferred = DEFERRED.swap(false, Ordering::Relaxed);
+    let found = read();
+    DEFERRED.store(was_deferred, Ordering::Relaxed);
+    found
+}
+
 /// Returns true after an interrupt.
 pub fn is_requested() -> bool {
     REQUESTED.is_set()

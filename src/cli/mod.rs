@@ -296,7 +296,11 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     });
     let messages = io::Messages::new(cli.color, cli.quiet);
     let done = execute(cli, &messages);
-    let exit = done.unwrap_or_else(|failure| failure.report(&messages));
+    // An interrupt stops a runner, which is a failure for the command.
+    let exit = done.unwrap_or_else(|failure| match interrupt::is_requested() {
+        true => Exit::Interrupted,
+        false => failure.report(&messages),
+    });
     exit as u8
 }
 

@@ -15,7 +15,7 @@ use super::interrupt;
 use super::io::Messages;
 use super::io::write_more;
 use super::json;
-use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::options::{self, FormatArguments, LimitArguments, TextOrJson};
 use super::run::InputArguments;
 use super::runner::{self, ETDUMP, RunnerArguments};
 use super::sources::{SourceArguments, Sources};
@@ -82,7 +82,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
             let options = RunOptions::new(arguments.runner.command()?).limits(arguments.runner.limits());
             let options = arguments.inputs.set(options, &[&arguments.input], 1)?;
             let options = options.repeat(count).etdump(Some(etdump.clone()));
-            let options = options.method(arguments.method.first().cloned());
+            let options = options.method(options::one_method(&arguments.method)?);
             interrupt::defer();
             let done = model.run(&options, folder.path())?;
             if interrupt::is_requested() {

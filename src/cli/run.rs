@@ -21,9 +21,9 @@ use super::destination::Destination;
 use super::diff::numeric::{self, tolerance};
 use super::exit::{Exit, Failure};
 use super::interrupt;
-use super::io::{Messages, STREAM};
+use super::io::{self, Messages, STREAM};
 use super::json;
-use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::options::{ForceArguments, FormatArguments, LimitArguments, TextOrJson};
 use super::outputs::{Outputs, Replaced};
 use super::paint::{HEADING, Paint};
 use super::profile;
@@ -83,6 +83,8 @@ pub struct RunArguments {
     /// Write the ETDump of the executions, for `profile`
     #[arg(long, value_name = "FILE")]
     save_etdump: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -182,17 +184,27 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
     let destination = Destination { inputs: read.collect(), ..Destination::default() };
     let targets = [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten().map(PathBuf::as_path);
-    destination.check_targets(targets, options.input_files())?;
+    destination.check_targets(targets.clone(), options.input_files())?;
+    for target in targets {
+        arguments.sources.check_output(target, std::iter::empty(), [&model].into_iter())?;
+    }
+    if arguments.method.len() > 1 && arguments.format.is_json() {
+        return Err(Failure::usage("JSON is one document, of one method; found several times `--method`"));
+    }
     interrupt::defer();
     let (mut exit, mut out) = (Exit::Ok, String::new());
     let named = arguments.method.iter().cloned().map(Some);
     for method in named.chain(arguments.method.is_empty().then_some(None)) {
-        exit = exit.max(run_method(arguments, &model, &options.clone().method(method), messages, &mut out)?);
+        let found = run_method(arguments, &model, &options.clone().method(method), messages, &mut out);
         if interrupt::is_requested() {
             return Ok(Exit::Interrupted);
         }
+        // What was computed is printed, also if it cannot be written.
+        stdout::write("", |to| to.write_all(out.as_bytes()))?;
+        out.clear();
+        exit = exit.max(found?);
     }
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| exit)
+    Ok(exit)
 }
 
 /// Executes methods of two programs, and prints how their values differ.
@@ -227,28 +239,19 @@ fn run_method(
     if let Some(bytes) = etdump.as_ref().filter(|_| arguments.times) {
         *out += &profile::tables(model, &Recording::from_bytes(ETDUMP, bytes)?, &found.method, arguments.limit.rows())?;
     }
-    let mut exit = Exit::Ok;
-    if let Some(file) = &arguments.expected {
-        let name = file.display().to_string();
-        let (names, compared) = found.compare(&name, &arrays::open(file)?, arguments.tolerance())?;
-        let largest = compared.max_error.map_or_else(String::new, |error| format!("; largest difference {error:.3e}"));
-        match &compared.difference {
-            Some(difference) => {
-                exit = Exit::Input;
-                let output =
-                    difference.output.and_then(|output| names.get(output)).map_or(String::new(), |name| clipped(name));
-                let message = format!("`{output}`: {}{largest}", test::difference_text(difference));
-                messages.report(Error::input(Code::UnmetRequest, &name, message).report());
-            }
-            None => {
-                let Tolerance { atol, rtol, .. } = arguments.tolerance();
-                let tensors = counted(compared.outputs as u64, "output");
-                messages
-                    .summary(&format!("{name}: {tensors} as expected within {atol:e} + {rtol:e} relative{largest}\n"));
+    let expected = arguments.expected.as_deref();
+    let exit =
+        expected.map_or(Ok(Exit::Ok), |file| compare_with_file(&found, file, arguments.tolerance(), messages))?;
+    let mut outputs = Outputs::new("", arguments.replace.force);
+    for (_, input) in &found.inputs {
+        if let TestData::Tensor { data, .. } = input {
+            let mut files = Vec::new();
+            data.each_file(&mut |path| files.push(path));
+            for target in [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten() {
+                io::check_output(target, files.iter().copied()).map_err(Failure::Usage)?;
             }
         }
     }
-    let mut outputs = Outputs::default();
     if let Some((path, format)) = arguments.save_outputs.as_ref().and_then(|path| Some((path, ArrayFormat::of(path)?)))
     {
         let written = found.tensors().and_then(|tensors| format.write(&tensors));
@@ -260,6 +263,28 @@ fn run_method(
     }
     outputs.commit()?;
     Ok(exit)
+}
+
+/// Compares the outputs with those in a file, and says how they differ.
+fn compare_with_file(
+    found: &RunOutputs,
+    file: &Path,
+    tolerance: Tolerance,
+    messages: &Messages,
+) -> Result<Exit, Failure> {
+    let name = file.display().to_string();
+    let (names, compared) = found.compare(&name, &arrays::open(file)?, tolerance)?;
+    let largest = compared.max_error.map_or_else(String::new, |error| format!("; largest difference {error:.3e}"));
+    let Some(difference) = &compared.difference else {
+        let Tolerance { atol, rtol, .. } = tolerance;
+        let outputs = counted(compared.outputs as u64, "output");
+        messages.summary(&format!("{name}: {outputs} as expected within {atol:e} + {rtol:e} relative{largest}\n"));
+        return Ok(Exit::Ok);
+    };
+    let output = difference.output.and_then(|output| names.get(output)).map_or(String::new(), |name| clipped(name));
+    let message = format!("`{output}`: {}{largest}", test::difference_text(difference));
+    messages.report(Error::input(Code::UnmetRequest, &name, message).report());
+    Ok(Exit::Input)
 }
 
 fn write(outputs: &mut Outputs, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
@@ -274,7 +299,9 @@ fn text(found: &RunOutputs, arguments: &RunArguments, paint: Paint) -> String {
         let mut times: Vec<f64> = found.times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
         let first = times.first().copied().unwrap_or_default();
         times.sort_by(f64::total_cmp);
-        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        let middle =
+            [times.len().saturating_sub(1) / 2, times.len() / 2].map(|at| times.get(at).copied().unwrap_or_default());
+        let median = (middle[0] + middle[1]) / 2.0;
         let least = times.first().copied().unwrap_or_default();
         let count = counted(times.len() as u64, "execution");
         let _ = writeln!(out, "  {count}: first {first:.3} ms, least {least:.3} ms, median {median:.3} ms");

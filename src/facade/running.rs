@@ -784,6 +784,10 @@ pub fn file_of(path: &str) -> (&str, Option<&str>) {
     }
 }
 
+fn has_extension(path: &str, known: &str) -> bool {
+    Path::new(path).extension().is_some_and(|found| found.eq_ignore_ascii_case(known))
+}
+
 /// Returns a tensor that is given as text: a short form, or YAML.
 ///
 /// # Errors
@@ -812,11 +816,11 @@ fn given(
             return Ok(Given::Yaml(format!("{{{kind}: {}{dtype}}}", quoted(&name))));
         }
         return Ok(Given::Yaml(match file_of(path) {
-            (file, Some(key)) if file.ends_with(".safetensors") => {
+            (file, Some(key)) if has_extension(file, "safetensors") => {
                 format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
             }
-            (file, None) if file.ends_with(".npy") => format!("{{npy: {}}}", quoted(file)),
-            (file, None) if file.ends_with(".safetensors") => {
+            (file, None) if has_extension(file, "npy") => format!("{{npy: {}}}", quoted(file)),
+            (file, None) if has_extension(file, "safetensors") => {
                 return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
             }
             (file, _) => format!("{{file: {}}}", quoted(file)),

@@ -118,11 +118,38 @@ fn a_test_is_added_after_the_others() {
     folder.run(&["tests", "add", "relu.yaml", "-o", "one.pte"]).exits(2).stderr_contains("tests are in a .bpte");
 }
 
+/// An interrupt ends the runner and the command, which leave nothing.
+#[test]
+fn an_interrupted_run_ends() {
+    let folder = folder();
+    folder.write("slow.sh", "echo program ok; echo > started; sleep 60");
+    let slow = ["relu.yaml", "--runner", "sh slow.sh"];
+    for arguments in [&["run"][..], &["profile", "--run"], &["tests", "add", "--bless", "-o", "out.bpte"]] {
+        let mut child = folder.command(&[arguments, &slow].concat()).spawn().unwrap();
+        while !folder.path().join("started").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let interrupt = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(interrupt.unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
+        std::fs::remove_file(folder.path().join("started")).unwrap();
+        assert!(!folder.path().join("out.bpte").exists());
+    }
+}
+
 /// What a run reads is not overwritten, nor text.
 #[test]
 fn files_that_are_read_are_kept() {
     let folder = folder();
     folder.write("notes.safetensors", "some text\n");
+    run(&folder, &["relu.yaml", "--save-outputs", "x.npy"]).exits(0);
+    let weight = RELU.replace(
+        "x: {tensor: float32, sizes: [2, 2]}",
+        "x: {tensor: float32, sizes: [2, 2]}
+      w: {tensor: float32, sizes: [2, 2], data: {npy: x.npy}}",
+    );
+    folder.write("weight.yaml", weight.replace("args: [x", "args: [w"));
+    run(&folder, &["relu.yaml", "--save-outputs", "many.npz"]).exits(0);
     folder.run(&["relu.yaml", "-q", "-o", "relu.pte"]).exits(0);
     run(&folder, &["relu.yaml", "-i", "x=1,2,3,4", "--save-outputs", "out.safetensors"]).exits(0);
     for arguments in [
@@ -130,9 +157,14 @@ fn files_that_are_read_are_kept() {
         &["relu.yaml", "-i", "x=@out.safetensors:y", "--save-outputs", "out.safetensors"],
         &["relu.yaml", "--expected", "out.safetensors", "--save-outputs", "out.safetensors"],
         &["relu.yaml", "--save-outputs", "notes.safetensors"],
+        &["relu.yaml", "-i", "x=@many.npz:y", "--save-outputs", "many.npz"],
+        &["relu.yaml", "-i", "x={npy: x.npy}", "--save-outputs", "x.npy"],
+        &["weight.yaml", "--save-outputs", "x.npy"],
     ] {
         run(&folder, arguments).exits(2);
     }
+    // A file of another run is replaced.
+    run(&folder, &["relu.yaml", "--save-outputs", "out.safetensors"]).exits(0);
     assert_eq!(folder.read("notes.safetensors"), b"some text\n");
 }
 
