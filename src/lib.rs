@@ -123,12 +123,12 @@ pub mod inspect {
     pub use pte_inspect::delegation::{Delegation, MethodWork, OperatorWork, Workload};
     pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
     pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
-    pub use pte_inspect::report::ReportFormat;
     pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
     pub use pte_inspect::summary::{
         AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, InterfaceSummary,
         MethodSummary, NeededRelease, ProgramSummary, StateSummary, ValueSummary,
     };
+    pub use pte_report::ReportFormat;
 }
 
 /// Times that the runtime recorded (docs/profile.md).
@@ -269,11 +269,11 @@ pub mod command {
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};
-    pub use pte_inspect::statistics::TensorStatistics;
     pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};
     pub use pte_model::format::npy;
+    pub use pte_report::statistics::TensorStatistics;
     pub use pte_transform::remap::renumber_values;
     pub use pte_yaml::bytes::{self, parse_bytes};
     pub use pte_yaml::template::is_name as is_variable_name;

@@ -63,11 +63,11 @@ const LAYERS: &[(&str, Layers)] = &[
             ("diagnostics", 0, &[]),
         ],
     ),
-    ("pte-inspect", &[("report", 2, &[]), ("annotate", 0, &[])]),
 ];
 
 /// Crates that answer questions about programs and files: of the root, the facade and the assembly ask them.
-const QUESTIONS: &[&str] = &["pte_check", "pte_deploy", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce"];
+const QUESTIONS: &[&str] =
+    &["pte_check", "pte_deploy", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce", "pte_report"];
 
 /// Modules of the root that use [`QUESTIONS`].
 const ASKING: &[&str] = &["facade", "assembly", "tests"];

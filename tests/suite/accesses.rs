@@ -15,9 +15,9 @@ use pte_emit::{
     diff::{DiffArea, DiffOptions},
     operators::{OperatorArgRole, OperatorBaseType},
 };
-use pte_inspect::graph::ProgramGraph;
 use pte_memory::Subject;
 use pte_model::program::MemoryPlan;
+use pte_report::graph::ProgramGraph;
 use pte_transform::prune;
 
 /// Arguments in place whose content the kernel replaces without reading it.

@@ -418,7 +418,7 @@ fn model_explorer_opens_all_graphs() {
 
 #[test]
 fn the_libraries_are_those_of_the_table() {
-    let folder = root().join("crates/pte-inspect/src/report/vendor");
+    let folder = root().join("crates/pte-report/vendor");
     let table = std::fs::read_to_string(folder.join("README.md")).unwrap();
     for file in files_below(&folder, &["js"]) {
         let bytes = std::fs::read(&file).unwrap();

@@ -15,18 +15,10 @@ pub mod calls;
 pub mod constant_calls;
 pub mod delegation;
 pub mod file;
-mod flow;
-pub mod graph;
 pub mod inspection;
 pub mod names;
-pub mod payload_graph;
 pub mod profile;
-pub mod report;
 pub mod size;
-pub mod statistics;
 pub mod summary;
-mod targets;
-
-pub use targets::Marks;
 
 pub use pte_memory::Subject;

@@ -1,5 +1,5 @@
 //! [`Model::report`]: the answers of the other methods of [`Model`] on one page, or as a graph. Nothing is computed
-//! here; [`pte_inspect::report`] draws.
+//! here; [`pte_report`] draws.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use super::{InspectOptions, Inspected, SizeOptions};
 use crate::facade::model::{DiffOptions, Model};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
-use pte_inspect::graph::ProgramGraph;
 use pte_inspect::profile::TimeProfile;
-use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::SizeDimension;
-use pte_inspect::statistics::StatisticsCache;
 use pte_memory::allocator::RuntimeKind;
 use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
+use pte_report::graph::ProgramGraph;
+use pte_report::statistics::StatisticsCache;
+use pte_report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 
 pte_model::options! {
     /// Options of [`Model::report`].

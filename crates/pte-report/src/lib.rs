@@ -1,22 +1,38 @@
-//! Reports: one HTML file with the results of this crate and of `pte-check`, and graphs for other viewers. All data
-//! are computed elsewhere.
+//! Reports: a document with the results of other crates, one HTML file that shows it, and graphs for other viewers.
+//! Only the graphs are computed here.
+
+// Types of it are arguments.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod dot;
+mod flow;
+pub mod graph;
 pub mod model_explorer;
+pub mod payload_graph;
+pub mod statistics;
+mod targets;
+
+pub use pte_memory::Subject;
+pub use targets::Marks;
 
 use serde::Serialize;
 
 use crate::graph::ProgramGraph;
-use crate::inspection::Inspection;
-use crate::profile::TimeProfile;
-use crate::size::FileSize;
+use pte_inspect::inspection::Inspection;
+use pte_inspect::profile::TimeProfile;
+use pte_inspect::size::FileSize;
 use pte_memory::memory::ProgramMemory;
 use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
 
 /// Format of a report.
 ///
 /// ```
-/// use pte_inspect::report::ReportFormat;
+/// use pte_report::ReportFormat;
 ///
 /// assert_eq!(ReportFormat::default(), ReportFormat::Html);
 /// ```
@@ -74,39 +90,39 @@ pub struct ReportedFile<F> {
     pub findings: F,
 }
 
-const STYLE: &str = include_str!("page/page.css");
+const STYLE: &str = include_str!("../page/page.css");
 
 /// Libraries, in the order in which they run. Neither they nor the parts of the page contain `</`.
-const LIBRARIES: [&str; 2] = [include_str!("vendor/dagre.min.js"), include_str!("vendor/d3-hierarchy.min.js")];
+const LIBRARIES: [&str; 2] = [include_str!("../vendor/dagre.min.js"), include_str!("../vendor/d3-hierarchy.min.js")];
 
 /// Parts of the script of the page, which share a scope.
 const PARTS: [&str; 20] = [
-    include_str!("page/data.js"),
-    include_str!("page/elements.js"),
-    include_str!("page/sections.js"),
-    include_str!("page/summary.js"),
-    include_str!("page/changes.js"),
-    include_str!("page/times.js"),
-    include_str!("page/tree.js"),
-    include_str!("page/collect.js"),
-    include_str!("page/graph.js"),
-    include_str!("page/search.js"),
-    include_str!("page/detail.js"),
-    include_str!("page/layout.js"),
-    include_str!("page/columns.js"),
-    include_str!("page/pan_zoom.js"),
-    include_str!("page/memory.js"),
-    include_str!("page/size.js"),
-    include_str!("page/weights.js"),
-    include_str!("page/findings.js"),
-    include_str!("page/tables.js"),
-    include_str!("page/start.js"),
+    include_str!("../page/data.js"),
+    include_str!("../page/elements.js"),
+    include_str!("../page/sections.js"),
+    include_str!("../page/summary.js"),
+    include_str!("../page/changes.js"),
+    include_str!("../page/times.js"),
+    include_str!("../page/tree.js"),
+    include_str!("../page/collect.js"),
+    include_str!("../page/graph.js"),
+    include_str!("../page/search.js"),
+    include_str!("../page/detail.js"),
+    include_str!("../page/layout.js"),
+    include_str!("../page/columns.js"),
+    include_str!("../page/pan_zoom.js"),
+    include_str!("../page/memory.js"),
+    include_str!("../page/size.js"),
+    include_str!("../page/weights.js"),
+    include_str!("../page/findings.js"),
+    include_str!("../page/tables.js"),
+    include_str!("../page/start.js"),
 ];
 
 /// Licences of the libraries, which are part of each page.
 const LICENCES: [(&str, &str); 2] = [
-    ("@dagrejs/dagre", include_str!("vendor/LICENSE-dagre")),
-    ("d3-hierarchy", include_str!("vendor/LICENSE-d3-hierarchy")),
+    ("@dagrejs/dagre", include_str!("../vendor/LICENSE-dagre")),
+    ("d3-hierarchy", include_str!("../vendor/LICENSE-d3-hierarchy")),
 ];
 
 /// Policy of the page: nothing is loaded from elsewhere, even if a script is tricked into trying.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::names::constant_names;
-use super::statistics::TensorStatistics;
+use crate::statistics::TensorStatistics;
+use pte_inspect::names::constant_names;
 use pte_payload::decoded::{self, ConstantData, PayloadNode};
 
 /// A decoded payload.

@@ -1,19 +1,19 @@
 //! Computes the graph of each method as plain data: a node for each instruction, edges by value, the operations in
 //! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
-//! [`crate::report`].
+//! the page.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Subject;
-pub use super::flow::Read;
+pub use crate::flow::Read;
 
-use super::flow::{Flow, Left, Step, ValueFacts};
-use super::payload_graph::PayloadGraph;
-use super::statistics::{DataKey, StatisticsCache, TensorStatistics};
-use super::summary::{Graphs, describe, payload_graphs};
-use super::targets::{Marks, Target, Targets};
+use crate::flow::{Flow, Left, Step, ValueFacts};
+use crate::payload_graph::PayloadGraph;
+use crate::statistics::{DataKey, StatisticsCache, TensorStatistics};
+use crate::targets::{Marks, Target, Targets};
+use pte_inspect::summary::{Graphs, describe, payload_graphs};
+use pte_memory::Subject;
 use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
