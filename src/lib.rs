@@ -136,7 +136,7 @@ pub mod profile {
     pub use crate::facade::profile::Recording;
     pub use pte_inspect::profile::{
         ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime,
-        TimeProfile,
+        TimeProfile, Timeline, TimelineEvent, TimelineExecution,
     };
 }
 

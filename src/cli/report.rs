@@ -95,7 +95,9 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
     }
     if let Some(path) = &arguments.etdump {
-        options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &arguments.method)?);
+        let (recording, program) = (Recording::open(path)?, newer.as_ref().unwrap_or(&first));
+        options.profile = Some(program.profile(&recording, &arguments.method)?);
+        options.timeline = Some(program.timeline(&recording, &arguments.method)?);
     }
     let progress = arguments.data_statistics.then(|| messages.spinner());
     progress.iter().for_each(|bar| bar.set_message("reading all data"));

@@ -3,6 +3,7 @@
 //! [`pte_inspect`].
 
 pub(crate) mod report;
+mod report_text;
 
 use std::collections::{HashMap, HashSet};
 

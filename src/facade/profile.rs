@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::facade::inspection::Inspected;
 use crate::facade::model::Model;
 use pte_etdump::EtDump;
-use pte_inspect::profile::TimeProfile;
+use pte_inspect::profile::{TimeProfile, Timeline};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::container::MAX_FLATBUFFER;
@@ -129,5 +129,33 @@ impl Model {
         let selection = Selection::new(methods);
         let is_candidate = |_: usize, plan: &ExecutionPlan| selection.has(plan.name.as_deref().unwrap_or_default());
         TimeProfile::new(&inspected.view(), recording.dump(), &is_candidate).map_err(|error| recording.error(error))
+    }
+
+    /// Joins the single events of a recording with the instructions of the program, and with the operations of payloads
+    /// whose names fit. Methods are selected as by [`Model::profile`].
+    ///
+    /// The result consists of [`Timeline`](crate::profile::Timeline),
+    /// [`TimelineExecution`](crate::profile::TimelineExecution) and
+    /// [`TimelineEvent`](crate::profile::TimelineEvent).
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    /// use pte_emit::profile::{Recording, Timeline, TimelineEvent, TimelineExecution};
+    ///
+    /// let recording = Recording::open("crates/pte-etdump/tests/recorded/linear.etdump")?;
+    /// let timeline: Timeline = Model::open("examples/linear.yaml")?.timeline(&recording, &[])?;
+    /// let first: &TimelineExecution = &timeline.executions[0];
+    /// assert_eq!((first.method, first.start, first.events.len()), (0, 0, 3));
+    /// assert!(matches!(first.events[2], TimelineEvent::Instruction(_, _, 2)));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The program cannot be read, or the recording is of another program.
+    pub fn timeline(&self, recording: &Recording, methods: &[String]) -> Result<Timeline, Error> {
+        let inspected = Inspected::of(self)?;
+        let selection = Selection::new(methods);
+        let is_candidate = |_: usize, plan: &ExecutionPlan| selection.has(plan.name.as_deref().unwrap_or_default());
+        Timeline::new(&inspected.view(), recording.dump(), &is_candidate).map_err(|error| recording.error(error))
     }
 }

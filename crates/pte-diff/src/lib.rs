@@ -37,6 +37,7 @@ pub use data::DiffData;
 pub use difference::{
     DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };
+pub use methods::{MethodCorrespondence, correspondence};
 pub use numeric::{
     DifferingElement, InstructionComparison, MethodComparison, RecordedStep, Trace, TraceError, ValueComparison,
     compare_traces, recorded_values,

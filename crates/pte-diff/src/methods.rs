@@ -21,6 +21,50 @@ use pte_model::program::{
 };
 use pte_transform::prune;
 
+/// Methods of two programs that have the same name, with the parts that correspond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct MethodCorrespondence {
+    /// Indices of the methods.
+    pub methods: (usize, usize),
+    /// Instructions, by their indices among those of all chains.
+    pub instructions: Vec<(usize, usize)>,
+    /// Values; constants and literals are those of arguments of instructions that correspond.
+    pub values: Vec<(usize, usize)>,
+}
+
+/// Finds what of two programs corresponds.
+#[doc(hidden)]
+pub fn correspondence(sides: [&Side; 2]) -> Vec<MethodCorrespondence> {
+    let methods = sides.map(|side| {
+        let plans = side.program.plans().iter().enumerate();
+        numbered(plans.map(|(number, plan)| (plan.name.as_deref(), number)))
+    });
+    let pairs = keyed(methods).into_iter().filter_map(|(_, [left, right])| left.zip(right));
+    let of = |(left, right): (usize, usize)| {
+        let views = [MethodView::new(sides[0], left), MethodView::new(sides[1], right)];
+        let views = [&views[0], &views[1]];
+        let (method, instructions, ..) = MethodPair::new(views);
+        let mut values = method.matching.pairs();
+        let [mut is_left, mut is_right] = [HashSet::new(), HashSet::new()];
+        values.iter().for_each(|(left, right)| _ = (is_left.insert(*left), is_right.insert(*right)));
+        for (left, right) in &instructions {
+            let args = [views[0].steps[*left].instruction.args(), views[1].steps[*right].instruction.args()];
+            for (left, right) in args[0].iter().zip(args[1]) {
+                let pair = left.within(views[0].roles.len()).zip(right.within(views[1].roles.len()));
+                let is_free = |pair: &(usize, usize)| !is_left.contains(&pair.0) && !is_right.contains(&pair.1);
+                if let Some((left, right)) = pair.filter(is_free) {
+                    is_left.insert(left);
+                    is_right.insert(right);
+                    values.push((left, right));
+                }
+            }
+        }
+        MethodCorrespondence { methods: (left, right), instructions, values }
+    };
+    pairs.map(of).collect()
+}
+
 /// Compares the methods of two programs.
 pub fn compare(sides: [&Side; 2], found: &mut Found) {
     let mut needed = Needed { sides, of: [None, None], dead: Default::default() };
@@ -88,19 +132,7 @@ struct MethodPair<'v, 's> {
 
 fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Found) {
     let views = [&views[0], &views[1]];
-    let mut matching = Matching::new(views);
-    let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
-    for (left, right) in inputs.iter().filter_map(|pair| pair[0].zip(pair[1])) {
-        matching.pair(input(views[0].plan, left), input(views[1].plan, right));
-    }
-    let pairs = align_steps(views);
-    let mut aligned = vec![None; views[0].steps.len()];
-    pairs.iter().for_each(|(left, right)| aligned[*left] = Some(*right));
-    let before = [before(views[0], pairs.iter().map(|pair| pair.0)), before(views[1], pairs.iter().map(|pair| pair.1))];
-    let mut method = MethodPair { matching, views, aligned, before, delegates: IndexSet::new() };
-    method.match_results(&pairs);
-    method.match_arguments(&pairs);
-    let outputs = method.pair_outputs();
+    let (mut method, _, inputs, outputs) = MethodPair::new(views);
     method.compare_ends(&inputs, &outputs, found);
     method.compare_steps(needed, found);
     contents::compare(views, &method.aligned, &outputs, &method.matching, found);
@@ -111,7 +143,6 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     memory::compare(views, found);
     method.compare_rest(found);
 }
-
 fn input(plan: &ExecutionPlan, position: usize) -> ValueId {
     plan.inputs.as_ref().and_then(|inputs| inputs.get(position)).copied().unwrap_or(ValueId::NONE)
 }
@@ -157,6 +188,30 @@ fn before(view: &MethodView<'_>, aligned: impl Iterator<Item = usize>) -> Vec<us
         counts[step + 1] += counts[step];
     }
     counts
+}
+
+impl<'v, 's> MethodPair<'v, 's> {
+    /// Aligns two methods. Returns them with the pairs of instructions, of inputs and of outputs.
+    #[allow(clippy::type_complexity)]
+    fn new(
+        views: [&'v MethodView<'s>; 2],
+    ) -> (MethodPair<'v, 's>, Vec<(usize, usize)>, Vec<Paired<usize>>, Vec<Paired<usize>>) {
+        let mut matching = Matching::new(views);
+        let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
+        for (left, right) in inputs.iter().filter_map(|pair| pair[0].zip(pair[1])) {
+            matching.pair(input(views[0].plan, left), input(views[1].plan, right));
+        }
+        let pairs = align_steps(views);
+        let mut aligned = vec![None; views[0].steps.len()];
+        pairs.iter().for_each(|(left, right)| aligned[*left] = Some(*right));
+        let before =
+            [before(views[0], pairs.iter().map(|pair| pair.0)), before(views[1], pairs.iter().map(|pair| pair.1))];
+        let mut method = MethodPair { matching, views, aligned, before, delegates: IndexSet::new() };
+        method.match_results(&pairs);
+        method.match_arguments(&pairs);
+        let outputs = method.pair_outputs();
+        (method, pairs, inputs, outputs)
+    }
 }
 
 impl<'s> MethodPair<'_, 's> {

@@ -124,6 +124,11 @@ impl<'s> Matching<'s> {
         }
     }
 
+    /// Returns the matched values, in the order of their matches.
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        self.pairs.iter().map(|(left, right)| (*left as usize, *right as usize)).collect()
+    }
+
     /// Returns the value of the right side that matches a value of the left side; `None` without a match.
     pub fn right_of(&self, left: ValueId) -> Option<u32> {
         *left.item(&self.to_right)?

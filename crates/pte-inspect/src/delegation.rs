@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use pte_analysis::operators::{AccessKind, MethodOperators, Usage};
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, ValueId};
+use pte_model::program::{
+    EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, TensorData, ValueId,
+};
 use pte_operators::facts::Products;
 use pte_xnnpack::draft::{Draft, DraftNode};
 use pte_xnnpack::payloads::Payloads;
@@ -105,6 +107,33 @@ impl Delegation {
     }
 }
 
+/// Work of one call, for a graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct CallWork {
+    /// Multiply-accumulate operations; `None` if their number is not known.
+    pub macs: Option<u64>,
+    /// Bytes of the constants that are read.
+    pub constant: u64,
+    /// Bytes of the other tensors that are read.
+    pub read: u64,
+    /// Bytes of the tensors that are written.
+    pub written: u64,
+}
+
+/// Counts the work of the calls of kernels of a method, by instruction; `None` for other instructions.
+#[doc(hidden)]
+pub fn kernel_calls(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Option<CallWork>> {
+    let mut items = MAX_ITEMS;
+    let mut work = |instruction: &Instruction| {
+        let Instruction::KernelCall { .. } = instruction else { return None };
+        let (work, constant) = call(plan, operators, instruction, &mut items);
+        let macs = (work.unknown == 0).then_some(work.macs);
+        Some(CallWork { macs, constant, read: work.read.saturating_sub(constant), written: work.written })
+    };
+    plan.instructions().map(&mut work).collect()
+}
+
 fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     let operators = MethodOperators::known(plan);
     let mut kernels: BTreeMap<OperatorId, Workload> = BTreeMap::new();
@@ -113,7 +142,7 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     for instruction in plan.instructions() {
         match instruction {
             Instruction::KernelCall { op_index, .. } => {
-                kernels.entry(*op_index).or_default().add(call(plan, &operators, instruction, &mut items));
+                kernels.entry(*op_index).or_default().add(call(plan, &operators, instruction, &mut items).0);
             }
             Instruction::DelegateCall { delegate_index, .. } => {
                 let delegate = delegate_index.within(plan.delegates().len());
@@ -152,9 +181,16 @@ fn method(plan: &ExecutionPlan, payloads: &Payloads) -> MethodWork {
     work
 }
 
-/// Returns the figures of a call of a kernel. `items` are the items of lists that may still be read.
-fn call(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruction, items: &mut usize) -> Workload {
+/// Returns the figures of a call of a kernel, and the bytes of the constants that it reads. `items` are the items of
+/// lists that may still be read.
+fn call(
+    plan: &ExecutionPlan,
+    operators: &MethodOperators,
+    instruction: &Instruction,
+    items: &mut usize,
+) -> (Workload, u64) {
     let mut work = Workload { calls: 1, ..Workload::default() };
+    let mut constant = 0u64;
     // Outs are arguments twice, alone or in a list.
     let mut seen = HashSet::new();
     let is_once = |usage: &Usage| usage.kind != AccessKind::RepeatedOut;
@@ -162,7 +198,12 @@ fn call(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruc
         let Some(value) = plan.value(usage.value).filter(|_| seen.insert(usage.value)) else { continue };
         let to = if usage.kind.may_write() { &mut work.written } else { &mut work.read };
         let mut add = |value: &EValue| {
-            *to = to.saturating_add(value.as_tensor().and_then(|tensor| tensor.nbytes()).unwrap_or(0));
+            let Some(tensor) = value.as_tensor() else { return };
+            let bytes = tensor.nbytes().unwrap_or(0);
+            *to = to.saturating_add(bytes);
+            if !usage.kind.may_write() && tensor.memory == Memory::None && tensor.data != TensorData::None {
+                constant = constant.saturating_add(bytes);
+            }
         };
         add(value);
         let list = value.as_tensors();
@@ -174,7 +215,7 @@ fn call(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruc
     let macs =
         known.and_then(|known| products(known.facts.products, plan, instruction.args(), known.outs.first().copied()));
     (work.macs, work.unknown) = (macs.unwrap_or(0), u64::from(macs.is_none()));
-    work
+    (work, constant)
 }
 
 /// Returns the figures of an operation of a graph.

@@ -4,8 +4,6 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use serde::Serialize;
-
 use super::arguments::GraphArgument;
 use super::description::{DescribeError, Facts};
 use super::memory::{DelegateMemory, Processor};
@@ -63,6 +61,14 @@ pub struct PayloadGraph {
 pub struct PayloadValue {
     /// Element type, sizes and quantization.
     pub kind: String,
+    /// Name of the element type.
+    pub element_type: Cow<'static, str>,
+    /// Size of each dimension.
+    pub sizes: Vec<u32>,
+    /// Parameters of the quantization: name and text.
+    pub quantization: Attributes,
+    /// Size in bytes.
+    pub bytes: u64,
     /// Data of a constant.
     pub data: Option<ConstantData>,
     /// Type of the elements of the data; `None` if they are not elements, such as bytes of two.
@@ -81,18 +87,24 @@ pub enum ConstantData {
 }
 
 /// An operation of a [`PayloadGraph`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PayloadNode {
     /// Name of the operation.
     pub name: Cow<'static, str>,
     /// Values that it reads.
     pub reads: Vec<usize>,
     /// Roles of the values that it reads, such as `filter`.
-    #[serde(skip)]
     pub roles: Vec<&'static str>,
     /// Values that it writes.
     pub writes: Vec<usize>,
+    /// Parameters.
+    pub attributes: Attributes,
+    /// Multiply-accumulate operations; `None` if their number is not known.
+    pub macs: Option<u64>,
 }
+
+/// Names of parameters, such as `stride`, each with its text, such as `2 2`.
+pub type Attributes = Vec<(Cow<'static, str>, String)>;
 
 /// A rule that a payload violates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -111,7 +111,7 @@ function edgesOf(method, owner, insides, ports) {
     const operations = insides.get(writer);
     if (!operations) return owner[writer];
     const { inputs, outputs, nodes } = payloadOf(method, writer);
-    const number = method.nodes[writer].args.slice(inputs.length).findIndex((arg) => base(arg) === base(read));
+    const number = method.nodes[writer].args.slice(inputs.length).findIndex((arg) => arg !== null && base(arg) === base(read));
     return operations[nodes.findLastIndex((node) => node.writes.includes(outputs[number]))] ?? owner[writer];
   };
   const output = ports.output[0];

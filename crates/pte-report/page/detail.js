@@ -11,7 +11,7 @@ function details(method, methodIndex, visible) {
       const node = method.nodes[at];
       add(node[key]);
       if (node.delegate !== undefined) add(method.delegates[node.delegate]?.[key]);
-      if (item.part === undefined) [...(node.args ?? []), ...(node.writes ?? [])].forEach((arg) => add(value(arg)[key]));
+      if (item.part === undefined) [...(node.args ?? []).filter((arg) => arg !== null), ...(node.writes ?? [])].forEach((arg) => add(value(arg)[key]));
     }
     if (item.kind === "value") add(value(item.value)[key]);
     return [...own];
@@ -73,7 +73,7 @@ function details(method, methodIndex, visible) {
       el("div", { class: "bar" }, isOpenable(item.tree) && button(action, actions.toggle),
         (item.parents ?? []).map((part) => button(`Close ${labelOf(part)}`, () => actions.close(part)))),
       list(rows),
-      node && [el("h3", {}, "Arguments"), list((node.args ?? []).map(valueRow)),
+      node && [el("h3", {}, "Arguments"), list((node.args ?? []).filter((arg) => arg !== null).map(valueRow)),
         (node.writes ?? []).length > 0 && [el("h3", {}, "Writes"), list(node.writes.map(valueRow))]],
       node?.trace && [el("h3", {}, "Stack trace"), el("ol", {}, node.trace.map((frame) => {
         const { file, line, name, context } = method.frames[frame];

@@ -6,7 +6,7 @@ const ENTRIES = 200000;
 function graphSearch(method, labelOf, { reveal, mark }) {
   const value = (index) => method.values[index] ?? { name: "", type: "" };
   const named = (index) => [value(index).name, value(index).type];
-  const used = (node) => [...(node.args ?? []), ...(node.writes ?? [])];
+  const used = (node) => [...(node.args ?? []).filter((arg) => arg !== null), ...(node.writes ?? [])];
   const text = (parts) => parts.map((part) => clipped(String(part ?? ""), 200)).join("\n").toLowerCase();
   let current = -1;
   let hits = [];

@@ -49,6 +49,23 @@ pub struct Read {
     pub writers: Vec<usize>,
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Read {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Read".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Index of the value that is read, and of the instructions that may have written its content; \
+                            null instead of them if no instruction did.",
+            "type": "array",
+            "items": {"type": ["integer", "null"], "minimum": 0},
+            "minItems": 2,
+        })
+    }
+}
+
 impl Serialize for Read {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.writers.is_empty() {

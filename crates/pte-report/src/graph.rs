@@ -1,5 +1,5 @@
-//! Computes the graph of each method as plain data: a node for each instruction, edges by value, the operations in
-//! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
+//! Computes the graph of each method as plain data: a node for each instruction with its arguments and its work, edges
+//! by value, the operations in payloads, weights, and the findings of `check` and differences about each element. Layout and drawing are left to
 //! the page.
 
 use std::collections::HashMap;
@@ -8,10 +8,16 @@ use serde::Serialize;
 
 pub use crate::flow::Read;
 
+use crate::callee::{Callee, Callees, names_of_numbers};
 use crate::flow::{Flow, Left, Step, ValueFacts};
+use crate::literal::{self, ItemsLeft};
+use crate::modules::{GraphModule, Modules};
 use crate::payload_graph::PayloadGraph;
 use crate::statistics::{DataKey, StatisticsCache, TensorStatistics};
 use crate::targets::{Marks, Target, Targets};
+use crate::weights::{GraphWeight, weights};
+use crate::work::GraphWork;
+use pte_inspect::delegation::{self, CallWork};
 use pte_inspect::summary::{Graphs, describe, payload_graphs};
 use pte_memory::Subject;
 use pte_memory::labels::Labels;
@@ -20,7 +26,7 @@ use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, St
 use pte_payload::decoded::ConstantData;
 
 /// Version of the serialised form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Maximum number of values of an instruction with edges in files for other viewers, and of edges of a method: a list
 /// of many items can be read by many instructions.
@@ -28,6 +34,7 @@ const MAX_DRAWN: [usize; 2] = [64, 1 << 16];
 
 /// The graphs of a program.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProgramGraph {
     /// Version of the serialised form: it grows when a key changes.
     pub version: u32,
@@ -35,10 +42,15 @@ pub struct ProgramGraph {
     pub methods: Vec<MethodGraph>,
     /// Decoded payloads, each once.
     pub payloads: Vec<PayloadGraph>,
+    /// Operators, backends and kinds of instructions that methods call, each once.
+    pub callees: Vec<Callee>,
+    /// Constants, each stored one once, the largest first.
+    pub weights: Vec<GraphWeight>,
 }
 
 /// The graph of a method.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MethodGraph {
     /// Name; empty if it has none.
     pub name: String,
@@ -50,12 +62,16 @@ pub struct MethodGraph {
     pub values: Vec<GraphValue>,
     /// Distinct labels of instructions, to which the nodes refer.
     pub labels: Vec<String>,
+    /// By label: index in [`ProgramGraph::callees`].
+    pub callees: Vec<usize>,
     /// Instructions of all chains in their order.
     pub nodes: Vec<GraphNode>,
     /// Delegates.
     pub delegates: Vec<GraphDelegate>,
     /// Distinct lines of the stack traces.
     pub frames: Vec<GraphFrame>,
+    /// Modules that the stack traces name.
+    pub modules: Vec<GraphModule>,
     /// Findings about the method that belong to no node, value or delegate.
     pub findings: Vec<usize>,
     /// Differences about the method that belong to no node, value or delegate.
@@ -64,12 +80,17 @@ pub struct MethodGraph {
 
 /// A value of a method.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphValue {
     /// Name in the YAML, or its index.
     pub name: String,
     /// Element type and sizes of a tensor, value of a literal, kind of a list.
     #[serde(rename = "type")]
     pub kind: String,
+    /// Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more
+    /// than 64 items are truncated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// Source of its content before the first instruction.
     #[serde(flatten)]
     pub content: Content,
@@ -101,6 +122,7 @@ impl GraphValue {
 
 /// Source of the content of a value before the first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "content", rename_all = "lowercase")]
 pub enum Content {
     /// The caller sets it.
@@ -123,15 +145,19 @@ pub enum Content {
 
 /// Node of an instruction.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// Index in [`MethodGraph::labels`].
     pub label: usize,
     /// Delegate that it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
-    /// Values of its arguments, in their order.
+    /// Values of its arguments, in the order of [`Callee::args`]; `None` for an index out of range.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<usize>,
+    pub args: Vec<Option<usize>>,
+    /// Names of numbers by their position in the arguments: element types and memory formats.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<(usize, String)>,
     /// Values that it writes, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<usize>,
@@ -153,6 +179,12 @@ pub struct GraphNode {
     /// Stack trace as indices of [`MethodGraph::frames`], from the outermost call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<usize>,
+    /// Module that it was exported from, as an index of [`MethodGraph::modules`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<usize>,
+    /// Work of a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<GraphWork>,
     /// Findings and differences about it.
     #[serde(flatten)]
     pub marks: Marks,
@@ -160,7 +192,10 @@ pub struct GraphNode {
 
 /// A delegate of a method.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphDelegate {
+    /// Name in the YAML.
+    pub name: String,
     /// Backend.
     pub backend: String,
     /// Size of the payload in bytes.
@@ -175,6 +210,7 @@ pub struct GraphDelegate {
 
 /// A line of a stack trace.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphFrame {
     /// Source file.
     pub file: Option<String>,
@@ -220,10 +256,15 @@ impl ProgramGraph {
         }
         let targets = Targets::new(program, findings, differences);
         let methods = program.plans().iter().enumerate();
-        let mut left = Left::default();
-        let methods =
-            methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets, &mut left));
-        let mut graph = ProgramGraph { version: VERSION, methods: methods.collect(), payloads };
+        let (mut left, mut items, mut callees) = (Left::default(), ItemsLeft::default(), Callees::default());
+        let methods = methods.map(|(method, plan)| {
+            let context = MethodContext { subject, method, plan, payloads: &numbers, decoded: &payloads };
+            MethodGraph::new(&context, &targets, &mut left, &mut items, callees.of(plan))
+        });
+        let methods: Vec<MethodGraph> = methods.collect();
+        let weights = weights(subject, &graphs, &numbers, &methods, &payloads);
+        let callees = callees.list;
+        let mut graph = ProgramGraph { version: VERSION, methods, payloads, callees, weights };
         if let Some(statistics) = statistics {
             graph.add_statistics(program, &graphs, &numbers, statistics);
         }
@@ -267,22 +308,52 @@ impl ProgramGraph {
     }
 }
 
+/// A method, and the payloads of the program.
+struct MethodContext<'s> {
+    subject: &'s Subject<'s>,
+    method: usize,
+    plan: &'s ExecutionPlan,
+    /// Index of each payload.
+    payloads: &'s HashMap<BlobId, usize>,
+    /// The payloads.
+    decoded: &'s [PayloadGraph],
+}
+
+impl MethodContext<'_> {
+    /// Returns the work of each instruction.
+    fn work(&self) -> Vec<Option<GraphWork>> {
+        let Some(method) = self.subject.methods.get(self.method) else { return Vec::new() };
+        let calls = delegation::kernel_calls(self.plan, &method.operators);
+        let work = |(instruction, call): (&Instruction, Option<CallWork>)| {
+            let of_payload = || {
+                let delegate = self.plan.delegates().get(delegate(self.plan, instruction)?)?;
+                self.decoded.get(*self.payloads.get(&delegate.processed)?).map(PayloadGraph::work)
+            };
+            call.map(GraphWork::from).or_else(of_payload)
+        };
+        self.plan.instructions().zip(calls).map(work).collect()
+    }
+}
+
 impl MethodGraph {
     fn new(
-        subject: &Subject<'_>,
-        method: usize,
-        plan: &ExecutionPlan,
-        payloads: &HashMap<BlobId, usize>,
+        context: &MethodContext<'_>,
         targets: &Targets,
         left: &mut Left,
+        items: &mut ItemsLeft,
+        callees: Vec<usize>,
     ) -> MethodGraph {
+        let MethodContext { subject, method, plan, payloads, .. } = *context;
         let program = subject.program;
         let index = |value: &ValueId| value.within(plan.values().len());
         let list = |values: &Option<Vec<ValueId>>| values.iter().flatten().filter_map(index).collect::<Vec<usize>>();
         let inputs = list(&plan.inputs);
-        let values = values(subject, method, plan, &inputs, targets);
+        let values = values(subject, method, plan, &inputs, targets, items);
         let mut frames = Frames::default();
-        let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
+        let mut modules = Modules::default();
+        let traces: Vec<(Vec<usize>, Option<usize>)> =
+            traces(plan).map(|trace| (frames.take(trace), modules.of(trace))).collect();
+        let mut work = context.work().into_iter();
         let labels = Labels::new(plan);
         let facts = values.iter().enumerate().map(|(number, value)| value.facts(number)).collect();
         let mut flow = Flow::new(&subject.methods[method], facts);
@@ -297,14 +368,17 @@ impl MethodGraph {
                 nodes.push(GraphNode {
                     label: labels.index(instruction),
                     delegate: delegate(plan, instruction),
-                    args: instruction.args().iter().filter_map(index).collect(),
+                    args: instruction.args().iter().map(index).collect(),
+                    texts: names_of_numbers(plan, instruction),
                     writes,
                     more_writes,
                     more_reads,
                     reads,
                     jump: jump.and_then(|to| first.checked_add(to)),
                     always: condition(instruction).is_some_and(|value| plan.value(value) == Some(&EValue::Bool(false))),
-                    trace: traces.get(number).cloned().unwrap_or_default(),
+                    trace: traces.get(number).map(|(trace, _)| trace.clone()).unwrap_or_default(),
+                    module: traces.get(number).and_then(|(_, module)| *module),
+                    work: work.next().flatten(),
                     marks: targets.of(Target::Instruction(method, number)),
                 });
             }
@@ -314,6 +388,7 @@ impl MethodGraph {
             node.always &= condition.is_some_and(|value| !flow.is_written(value));
         }
         let delegates = plan.delegates().iter().enumerate().map(|(number, delegate)| GraphDelegate {
+            name: subject.delegate_name(method, number),
             backend: delegate.id.clone().unwrap_or_default(),
             bytes: program.blob(delegate.processed).len(),
             payload: payloads.get(&delegate.processed).copied(),
@@ -325,6 +400,8 @@ impl MethodGraph {
             outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output)).collect(),
             delegates: delegates.collect(),
             frames: frames.list,
+            modules: modules.list,
+            callees,
             findings,
             differences,
             inputs,
@@ -361,7 +438,7 @@ impl MethodGraph {
     /// Returns true if a difference is about an instruction, its delegate, or a value that it uses.
     pub fn is_changed(&self, node: &GraphNode) -> bool {
         let delegate = node.delegate.and_then(|delegate| self.delegates.get(delegate));
-        let values = node.args.iter().chain(&node.writes).filter_map(|value| self.values.get(*value));
+        let values = node.args.iter().flatten().chain(&node.writes).filter_map(|value| self.values.get(*value));
         let marks = [Some(&node.marks), delegate.map(|delegate| &delegate.marks)];
         marks.into_iter().flatten().chain(values.map(|value| &value.marks)).any(|marks| !marks.differences.is_empty())
     }
@@ -378,6 +455,7 @@ fn values(
     plan: &ExecutionPlan,
     inputs: &[usize],
     targets: &Targets,
+    items: &mut ItemsLeft,
 ) -> Vec<GraphValue> {
     let program = subject.program;
     let requested = subject.values.get(method).map_or(&[][..], |values| &values.memory);
@@ -389,6 +467,7 @@ fn values(
         .map(|(number, value)| GraphValue {
             name: subject.value_name(method, number),
             kind: describe(value),
+            text: literal::text(subject, method, plan, value, items),
             content: content(program, value, subject.is_state(method, number)),
             statistics: None,
             base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),

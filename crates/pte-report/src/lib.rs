@@ -9,24 +9,29 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bytes;
+mod callee;
+pub mod document;
 pub mod dot;
 mod flow;
 pub mod graph;
+mod kind;
+mod literal;
 pub mod model_explorer;
+mod modules;
 pub mod payload_graph;
 pub mod statistics;
 mod targets;
+pub mod text;
+mod weights;
+mod work;
 
+pub use document::{BaseMethod, BaseProgram, ReportDocument, ReportedFile};
 pub use pte_memory::Subject;
 pub use targets::Marks;
 
 use serde::Serialize;
 
-use crate::graph::ProgramGraph;
-use pte_inspect::inspection::Inspection;
-use pte_inspect::profile::TimeProfile;
-use pte_inspect::size::FileSize;
-use pte_memory::memory::ProgramMemory;
 use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
 
 /// Format of a report.
@@ -45,49 +50,6 @@ pub enum ReportFormat {
     Dot,
     /// The graphs of the methods and payloads as JSON, for Model Explorer.
     ModelExplorer,
-}
-
-/// Data of a report, which `page/data.js` reads: `F` are the findings about a file, `D` the differences between two, as
-/// `pte-check` and `pte-diff` serialise them.
-#[derive(Debug, Serialize)]
-pub struct ReportDocument<F, D> {
-    /// Name of the source.
-    pub name: String,
-    /// The file, or the files that YAML assembles to. The first one has the program.
-    pub files: Vec<ReportedFile<F>>,
-    /// Memory of the program; `None` if it cannot be read.
-    pub memory: Option<ProgramMemory>,
-    /// Graphs of the program; `None` if it cannot be read.
-    pub graph: Option<ProgramGraph>,
-    /// Times that the runtime recorded; `None` if they were not requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<TimeProfile>,
-    /// First error of a malformed file.
-    pub error: Option<String>,
-    /// Name of an older version to compare with.
-    pub before: Option<String>,
-    /// Differences from the older version.
-    pub changes: Option<D>,
-    /// Reason why the two cannot be compared.
-    pub comparison_error: Option<String>,
-    /// The graphs have the statistics of constant data.
-    pub data_statistics: bool,
-}
-
-/// A file of a [`ReportDocument`].
-#[derive(Debug, Serialize)]
-pub struct ReportedFile<F> {
-    /// Name.
-    pub name: String,
-    /// Contents; `None` if they cannot be read.
-    pub contents: Option<Inspection>,
-    /// Sizes of its parts, by segment, kind and tensor.
-    pub size: FileSize,
-    /// Sizes of its tensors and other elements.
-    pub tensors: FileSize,
-    /// Findings of `check`.
-    #[serde(flatten)]
-    pub findings: F,
 }
 
 const STYLE: &str = include_str!("../page/page.css");

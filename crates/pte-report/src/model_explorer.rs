@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::shown;
 use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, ProgramGraph, Read};
-use crate::payload_graph::PayloadGraph;
-use pte_payload::decoded::PayloadNode;
+use crate::payload_graph::{PayloadGraph, PayloadOperation};
 
 /// Collection of graphs.
 #[derive(Serialize)]
@@ -164,7 +163,7 @@ fn payload(method: &MethodGraph, node: &GraphNode) -> Option<usize> {
 /// Describes an instruction. `hidden` is the number of values that it reads without edges.
 fn attributes(method: &MethodGraph, index: usize, node: &GraphNode, hidden: usize) -> Vec<ViewerAttribute> {
     let mut attributes = vec![attribute("instruction", &index.to_string())];
-    for arg in &node.args {
+    for arg in node.args.iter().flatten() {
         let (name, kind) = method.described(*arg);
         let content = method.values.get(*arg).map_or(Content::None, |value| value.content);
         let content = match content {
@@ -222,7 +221,7 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> ViewerGraph {
         let (source, output) = sources.get(value)?.as_ref()?;
         Some(edge(source, *output, input))
     };
-    for (index, PayloadNode { name, reads, writes, .. }) in payload.nodes.iter().enumerate() {
+    for (index, PayloadOperation { name, reads, writes, .. }) in payload.nodes.iter().enumerate() {
         let incoming = reads.iter().enumerate().filter_map(|(input, value)| edge(&sources, *value, input));
         nodes.push(ViewerNode {
             id: index.to_string(),

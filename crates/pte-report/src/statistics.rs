@@ -14,6 +14,7 @@ const BINS: usize = 40;
 
 /// Statistics of the elements of a tensor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TensorStatistics {
     /// Number of elements.
     pub elements: u64,

@@ -20,6 +20,7 @@ pub struct Targets(HashMap<Target, Marks>);
 /// Findings and differences about an element, as indices in the lists from which a
 /// [`ProgramGraph`](crate::graph::ProgramGraph) is built.
 #[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Marks {
     /// Findings of `check`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -42,19 +43,38 @@ pub enum Target {
     Delegate(usize, usize),
 }
 
+/// Finds elements by their paths.
+pub struct TargetFinder<'p> {
+    program: &'p Program,
+    /// Methods by path.
+    methods: HashMap<String, usize>,
+}
+
+impl<'p> TargetFinder<'p> {
+    /// Prepares the paths of the methods of a program.
+    pub fn new(program: &'p Program) -> TargetFinder<'p> {
+        let path = |method| (Element::Method(method, Part::Whole).path(program), method);
+        TargetFinder { program, methods: (0..program.plans().len()).map(path).collect() }
+    }
+
+    /// Returns the element that a path is about.
+    pub fn find(&self, path: &str) -> Option<Target> {
+        target(self.program, &self.methods, path)
+    }
+}
+
 impl Targets {
     /// Finds the targets of findings and differences by their paths.
     pub fn new(program: &Program, findings: &[&str], differences: &[&str]) -> Targets {
-        let path = |method| (Element::Method(method, Part::Whole).path(program), method);
-        let methods: HashMap<String, usize> = (0..program.plans().len()).map(path).collect();
+        let finder = TargetFinder::new(program);
         let mut targets = Targets::default();
         for (index, path) in findings.iter().enumerate() {
-            if let Some(target) = target(program, &methods, path) {
+            if let Some(target) = finder.find(path) {
                 targets.0.entry(target).or_default().findings.push(index);
             }
         }
         for (index, path) in differences.iter().enumerate() {
-            if let Some(target) = target(program, &methods, path) {
+            if let Some(target) = finder.find(path) {
                 targets.0.entry(target).or_default().differences.push(index);
             }
         }

@@ -10,6 +10,7 @@
 //! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
 
 pub mod arguments;
+mod attributes;
 pub mod check;
 pub mod constants;
 pub mod decode;

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::OnceLock;
 
+use crate::attributes::{attributes, quantization};
 use crate::check;
 use crate::constants;
 use crate::decode::{MAX_GRAPH, PayloadError, ReadGraph};
@@ -136,6 +137,10 @@ impl DecodedPayload for XnnpackPayload {
 fn plain(draft: &Draft) -> PayloadGraph {
     let value = |value: &DraftValue| PayloadValue {
         kind: value_type(value),
+        element_type: Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name).into(),
+        sizes: value.dims.to_vec(),
+        quantization: quantization(value),
+        bytes: value.nbytes(),
         data: value.constant.as_ref().map(|constant| match &constant.source {
             ConstantSource::Data(blob) => ConstantData::Inside(blob.clone()),
             ConstantSource::Key(key) => ConstantData::Named(key.clone(), constant.size),
@@ -148,7 +153,14 @@ fn plain(draft: &Draft) -> PayloadGraph {
         let read =
             read.filter_map(|operand| Some((node.position(operand.slot)?, operand.name.trim_end_matches("_id"))));
         let (reads, roles) = read.unzip();
-        PayloadNode { name: node.operation.word().into(), reads, roles, writes: node.values(true).collect() }
+        PayloadNode {
+            name: node.operation.word().into(),
+            reads,
+            roles,
+            writes: node.values(true).collect(),
+            attributes: attributes(node),
+            macs: draft.products(node),
+        }
     };
     PayloadGraph {
         values: draft.values.iter().map(value).collect(),

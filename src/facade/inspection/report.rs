@@ -3,19 +3,23 @@
 
 use std::path::Path;
 
+use super::report_text;
 use super::{InspectOptions, Inspected, SizeOptions};
-use crate::facade::model::{DiffOptions, Model};
+use crate::facade::model::{DiffOptions, Model, ModelFile};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
-use pte_inspect::profile::TimeProfile;
+use pte_inspect::profile::{TimeProfile, Timeline};
 use pte_inspect::size::SizeDimension;
 use pte_memory::allocator::RuntimeKind;
 use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
+use pte_model::program::Program;
+use pte_report::bytes::ReportedBytes;
+use pte_report::document::VERSION;
 use pte_report::graph::ProgramGraph;
 use pte_report::statistics::StatisticsCache;
-use pte_report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
+use pte_report::{self as reports, BaseProgram, ReportDocument, ReportFormat, ReportedFile};
 
 pte_model::options! {
     /// Options of [`Model::report`].
@@ -36,6 +40,8 @@ pte_model::options! {
         pub data_statistics: bool,
         /// Times of [`Model::profile`], which an HTML page shows next to the graph.
         pub profile: Option<TimeProfile>,
+        /// Events of [`Model::timeline`], which an HTML page shows.
+        pub timeline: Option<Timeline>,
     }
 }
 
@@ -122,9 +128,20 @@ impl Model {
         });
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
+        let text = view.as_ref().map(|view| {
+            let metadata =
+                contents.as_ref().ok().and_then(|files| files.first()).map_or(0, |(_, file)| file.facts.metadata_bytes);
+            report_text::text(self, view, metadata)
+        });
         let mut statistics = options.data_statistics.then(|| StatisticsCache::new(read));
         let graph =
             view.as_ref().map(|view| ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut()));
+        let base = before.zip(graph.as_ref()).zip(changes.as_ref()).map(|((before, graph), changes)| {
+            // A file without a program has no graph.
+            unless_io(base(before, self, graph, &changes.list)).map(Result::ok)
+        });
+        let base = base.transpose()?.flatten();
+        let program = program.as_ref().ok().map(|inspected| &inspected.program);
         let mut contents = contents.unwrap_or_default().into_iter();
         let mut findings = findings.into_iter();
         let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {
@@ -141,10 +158,15 @@ impl Model {
             ReportedFile { name, contents, size, tensors, findings }
         });
         Ok(reports::html(&ReportDocument {
+            version: VERSION,
             files: files.collect(),
             memory,
             graph,
             profile: options.profile.clone(),
+            timeline: options.timeline.clone(),
+            text,
+            bytes: bytes(self, program)?,
+            base,
             error,
             before: before.map(title),
             changes,
@@ -153,6 +175,25 @@ impl Model {
             name,
         }))
     }
+}
+
+/// Returns the bytes of the first file; `None` for one of an unknown format.
+fn bytes(model: &Model, program: Option<&Program>) -> Result<Option<ReportedBytes>, Error> {
+    let Some(ModelFile { format: Some(format), origin, .. }) = model.files()?.into_iter().next() else {
+        return Ok(None);
+    };
+    ReportedBytes::read(&origin, format, program).map(Some).map_err(|error| model.source().unreadable(&error))
+}
+
+/// Returns the program of the older one of two models, with what of it corresponds to the newer one.
+fn base(before: &Model, newer: &Model, graph: &ProgramGraph, changes: &[Difference]) -> Result<BaseProgram, Error> {
+    let inspected = Inspected::of(before)?;
+    let path = |difference: &Difference| difference.left.as_ref().map_or(String::new(), |part| part.path.clone());
+    let changed: Vec<String> = changes.iter().map(path).collect();
+    let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+    let base = ProgramGraph::new(&inspected.view(), &[], &changed);
+    let sides = [before.side()?, newer.side()?];
+    Ok(BaseProgram::new(base, graph, pte_diff::correspondence([&sides[0], &sides[1]])))
 }
 
 /// Returns a result, but an error of reading a file as an error.

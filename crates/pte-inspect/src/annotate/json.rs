@@ -15,7 +15,7 @@ use pte_model::format::flatbuffer::Scalar;
 use pte_model::format::path::{write_decimal, write_field, write_item};
 
 /// Returns the path of a block, and the prefix of the paths of its fields.
-fn block_paths(map: &FileMap, block: &FileBlock) -> (Vec<u8>, Vec<u8>) {
+pub fn block_paths(map: &FileMap, block: &FileBlock) -> (Vec<u8>, Vec<u8>) {
     let part = map.part(block);
     let mut whole = Vec::new();
     match block.kind {

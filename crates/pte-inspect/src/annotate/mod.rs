@@ -18,6 +18,7 @@ mod payload;
 mod regions;
 mod segments;
 mod source;
+mod table;
 mod text;
 
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ use pte_model::data::Origin;
 use pte_model::data::workers;
 use pte_model::format::Format;
 use regions::RegionType;
+pub use table::{FileRegions, RegionRow, regions as file_regions};
 
 /// Maximum number of blocks per chunk.
 const CHUNK: usize = 256;

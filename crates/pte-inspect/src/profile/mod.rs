@@ -1,13 +1,16 @@
 //! Times of instructions, operators and delegates: what the runtime measured in an ETDump, joined with the program.
-//! `compare` adds the times of a second ETDump.
+//! `compare` adds the times of a second ETDump; `timeline` has the single
+//! events.
 
 mod compare;
+mod timeline;
 mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+pub use timeline::{Timeline, TimelineEvent, TimelineExecution};
 pub use times::{ComparedTime, MeasuredTime};
 
 use super::Subject;
