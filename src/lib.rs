@@ -273,6 +273,7 @@ pub mod command {
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};
     pub use pte_model::format::npy;
+    pub use pte_report::ReportDocument;
     pub use pte_report::statistics::TensorStatistics;
     pub use pte_transform::remap::renumber_values;
     pub use pte_yaml::bytes::{self, parse_bytes};

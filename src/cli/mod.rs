@@ -64,6 +64,7 @@ mod stdout;
 mod strip;
 mod summary;
 mod test;
+mod view;
 mod weights;
 
 use std::ffi::OsString;
@@ -148,6 +149,10 @@ enum Command {
     ///
     /// A page has graphs, memory plan, sizes, tables and findings.
     Report(report::ReportArguments),
+    /// Open a report in a browser.
+    ///
+    /// The page is a file in a temporary folder; it needs no server and no network.
+    View(view::ViewArguments),
     /// Reduce planned memory and instructions, not the outputs.
     Optimize(optimize::OptimizeArguments),
     /// List operators, or print their arguments and results.
@@ -324,6 +329,7 @@ fn execute(cli: Cli, messages: &io::Messages) -> Result<Exit, exit::Failure> {
         Some(Command::Golden(arguments)) => golden::run(&arguments, messages),
         Some(Command::Profile(arguments)) => profile::run(&arguments, messages),
         Some(Command::Report(arguments)) => report::run(&arguments, messages),
+        Some(Command::View(arguments)) => view::run(&arguments, messages),
         Some(Command::Optimize(arguments)) => optimize::run(&arguments, messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),

@@ -19,12 +19,8 @@ use super::stdout;
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// A .pte, .ptd, .bpte or YAML; - is standard input
-    #[arg(value_name = "FILE")]
-    input: PathBuf,
-    /// A newer version of FILE: the report is about it, and shows what changed
-    #[arg(value_name = "FILE_B")]
-    newer: Option<PathBuf>,
+    #[command(flatten)]
+    content: ContentArguments,
     /// Output: a file; - is standard output, and the default
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -33,6 +29,17 @@ pub struct ReportArguments {
     to: Option<FormatName>,
     #[command(flatten)]
     replace: ForceArguments,
+}
+
+/// Arguments of `report` and `view`: what a report is about.
+#[derive(Debug, Args)]
+pub struct ContentArguments {
+    /// A .pte, .ptd, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// A newer version of FILE: the report is about it, and shows what changed
+    #[arg(value_name = "FILE_B")]
+    pub newer: Option<PathBuf>,
     /// Read all constant data, and show statistics of the tensors; html
     #[arg(long)]
     data_statistics: bool,
@@ -77,36 +84,7 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     if output.is_none() && format == ReportFormat::Html {
         stdout::check_terminal("a page of HTML")?;
     }
-    let mut options = ReportOptions::default()
-        .format(format)
-        .check(arguments.sources.validator()?)
-        .data_statistics(arguments.data_statistics);
-    if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
-        return Err(Failure::usage("standard input can be only one of both inputs"));
-    }
-    let sources = Sources::new(&arguments.sources);
-    let open = |path: &Path| sources.open_one(path, |found| format!("expected one document, found {found}"));
-    let first = open(&arguments.input)?;
-    let newer = arguments.newer.as_deref().map(open).transpose()?;
-    sources.warn_unused(messages);
-    if let Some(output) = output {
-        let inputs = [Some(&arguments.input), arguments.newer.as_ref()].into_iter().flatten();
-        let models = [Some(&first), newer.as_ref()].into_iter().flatten();
-        arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
-    }
-    if let Some(path) = &arguments.etdump {
-        let (recording, program) = (Recording::open(path)?, newer.as_ref().unwrap_or(&first));
-        options.profile = Some(program.profile(&recording, &arguments.method)?);
-        options.timeline = Some(program.timeline(&recording, &arguments.method)?);
-    }
-    let progress = arguments.data_statistics.then(|| messages.spinner());
-    progress.iter().for_each(|bar| bar.set_message("reading all data"));
-    let report = match &newer {
-        Some(newer) => newer.report(Some(&first), &options),
-        None => first.report(None, &options),
-    };
-    progress.iter().for_each(|bar| bar.finish_and_clear());
-    let report = report?;
+    let report = arguments.content.report(format, output, messages)?;
     match output {
         Some(path) => {
             let replaced = match format {
@@ -120,4 +98,48 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         None => stdout::write("", |out| out.write_all(report.as_bytes()))?,
     }
     Ok(Exit::Ok)
+}
+
+impl ContentArguments {
+    /// Returns the report. `output` is the file that it will be written to.
+    ///
+    /// # Errors
+    /// An input that cannot be read, or has several documents; an input without a program, for a graph; an output that
+    /// is one of the inputs.
+    pub fn report(&self, format: ReportFormat, output: Option<&Path>, messages: &Messages) -> Result<String, Failure> {
+        let mut options = ReportOptions::default()
+            .format(format)
+            .check(self.sources.validator()?)
+            .data_statistics(self.data_statistics);
+        if self.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &self.input])) {
+            return Err(Failure::usage("standard input can be only one of both inputs"));
+        }
+        let sources = Sources::new(&self.sources);
+        let open = |path: &Path| sources.open_one(path, |found| format!("expected one document, found {found}"));
+        let first = open(&self.input)?;
+        let newer = self.newer.as_deref().map(open).transpose()?;
+        sources.warn_unused(messages);
+        if let Some(output) = output {
+            let models = [Some(&first), newer.as_ref()].into_iter().flatten();
+            self.sources.check_output(output, self.inputs(), models)?;
+        }
+        if let Some(path) = &self.etdump {
+            let (recording, program) = (Recording::open(path)?, newer.as_ref().unwrap_or(&first));
+            options.profile = Some(program.profile(&recording, &self.method)?);
+            options.timeline = Some(program.timeline(&recording, &self.method)?);
+        }
+        let progress = self.data_statistics.then(|| messages.spinner());
+        progress.iter().for_each(|bar| bar.set_message("reading all data"));
+        let report = match &newer {
+            Some(newer) => newer.report(Some(&first), &options),
+            None => first.report(None, &options),
+        };
+        progress.iter().for_each(|bar| bar.finish_and_clear());
+        Ok(report?)
+    }
+
+    /// Returns the input, and the newer version of it.
+    pub fn inputs(&self) -> impl Iterator<Item = &Path> {
+        [Some(&self.input), self.newer.as_ref()].into_iter().flatten().map(PathBuf::as_path)
+    }
 }

@@ -14,6 +14,7 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
+        command::ReportDocument,
         deploy::{Firmware, KernelList},
         diff::NumericComparison,
         edit::{BoundReport, ChangedOutputs, ConvertedIo, Extracted, Merged, Optimization, QuantizedIo},
@@ -141,6 +142,7 @@ mod tests {
                     &[of::<WeightList>, of::<WeightChanges>, of::<Manifest>, of::<VerifyDocument>],
                 ),
             ),
+            ("report", schema("Data of a page of pte-emit report", &[of::<ReportDocument>])),
             ("run", schema("Document of pte-emit run with --json", &[of::<RunDocument>])),
             ("test", schema("Document of pte-emit test with --json", &[of::<TestDocument<'static>>])),
             ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),

@@ -85,6 +85,9 @@ fn every_command_runs() {
                 .args(["-e", "-c", &script])
                 .current_dir(&folder)
                 .env("PATH", &path)
+                // Of `view`.
+                .env("BROWSER", "true")
+                .env("TMPDIR", folder.path())
                 .output()
                 .unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);

@@ -44,7 +44,9 @@ pub fn correspondence(sides: [&Side; 2]) -> Vec<MethodCorrespondence> {
     let of = |(left, right): (usize, usize)| {
         let views = [MethodView::new(sides[0], left), MethodView::new(sides[1], right)];
         let views = [&views[0], &views[1]];
-        let (method, instructions, ..) = MethodPair::new(views);
+        let method = MethodPair::new(views);
+        let pairs = method.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
+        let instructions: Vec<(usize, usize)> = pairs.collect();
         let mut values = method.matching.pairs();
         let [mut is_left, mut is_right] = [HashSet::new(), HashSet::new()];
         values.iter().for_each(|(left, right)| _ = (is_left.insert(*left), is_right.insert(*right)));
@@ -122,6 +124,9 @@ impl Needed<'_> {
 struct MethodPair<'v, 's> {
     matching: Matching<'v>,
     views: [&'v MethodView<'s>; 2],
+    /// Pairs of positions of inputs, and of outputs.
+    inputs: Vec<Paired<usize>>,
+    outputs: Vec<Paired<usize>>,
     /// By step of the left one: the step of the right one.
     aligned: Vec<Option<usize>>,
     /// By side and step, and for the end of the method: number of aligned steps before it in its chain.
@@ -132,10 +137,10 @@ struct MethodPair<'v, 's> {
 
 fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Found) {
     let views = [&views[0], &views[1]];
-    let (mut method, _, inputs, outputs) = MethodPair::new(views);
-    method.compare_ends(&inputs, &outputs, found);
+    let mut method = MethodPair::new(views);
+    method.compare_ends(found);
     method.compare_steps(needed, found);
-    contents::compare(views, &method.aligned, &outputs, &method.matching, found);
+    contents::compare(views, &method.aligned, &method.outputs, &method.matching, found);
     method.matching.compare_all(found);
     method.compare_operators(needed, found);
     let called = std::mem::take(&mut method.delegates);
@@ -191,11 +196,8 @@ fn before(view: &MethodView<'_>, aligned: impl Iterator<Item = usize>) -> Vec<us
 }
 
 impl<'v, 's> MethodPair<'v, 's> {
-    /// Aligns two methods. Returns them with the pairs of instructions, of inputs and of outputs.
-    #[allow(clippy::type_complexity)]
-    fn new(
-        views: [&'v MethodView<'s>; 2],
-    ) -> (MethodPair<'v, 's>, Vec<(usize, usize)>, Vec<Paired<usize>>, Vec<Paired<usize>>) {
+    /// Aligns two methods.
+    fn new(views: [&'v MethodView<'s>; 2]) -> MethodPair<'v, 's> {
         let mut matching = Matching::new(views);
         let inputs = pair_lists(views, [&views[0].plan.inputs, &views[1].plan.inputs]);
         for (left, right) in inputs.iter().filter_map(|pair| pair[0].zip(pair[1])) {
@@ -206,11 +208,12 @@ impl<'v, 's> MethodPair<'v, 's> {
         pairs.iter().for_each(|(left, right)| aligned[*left] = Some(*right));
         let before =
             [before(views[0], pairs.iter().map(|pair| pair.0)), before(views[1], pairs.iter().map(|pair| pair.1))];
-        let mut method = MethodPair { matching, views, aligned, before, delegates: IndexSet::new() };
+        let mut method =
+            MethodPair { matching, views, inputs, outputs: Vec::new(), aligned, before, delegates: IndexSet::new() };
         method.match_results(&pairs);
         method.match_arguments(&pairs);
-        let outputs = method.pair_outputs();
-        (method, pairs, inputs, outputs)
+        method.outputs = method.pair_outputs();
+        method
     }
 }
 
@@ -286,11 +289,12 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Compares the inputs and outputs.
-    fn compare_ends(&mut self, inputs: &[Paired<usize>], outputs: &[Paired<usize>], found: &mut Found) {
+    fn compare_ends(&mut self, found: &mut Found) {
         let views = self.views;
+        let (inputs, outputs) = (std::mem::take(&mut self.inputs), std::mem::take(&mut self.outputs));
         let ends = [
-            (DiffTopic::Input, "inputs", inputs, views.map(|view| &view.plan.inputs)),
-            (DiffTopic::Output, "outputs", outputs, views.map(|view| &view.plan.outputs)),
+            (DiffTopic::Input, "inputs", &inputs, views.map(|view| &view.plan.inputs)),
+            (DiffTopic::Output, "outputs", &outputs, views.map(|view| &view.plan.outputs)),
         ];
         for (topic, name, pairs, lists) in ends {
             self.compare_presence(name, lists.map(|list| list.is_some()), found);
@@ -302,6 +306,7 @@ impl<'s> MethodPair<'_, 's> {
             };
             self.compare_values(topic, lists, pairs, &path, &describe, found);
         }
+        (self.inputs, self.outputs) = (inputs, outputs);
     }
 
     /// Compares the values of two lists at pairs of positions. `path` and `describe` have the side as first argument.

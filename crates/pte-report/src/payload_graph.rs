@@ -105,9 +105,9 @@ impl PayloadGraph {
     /// Returns the work of a call of a delegate with this payload: of all operations, but only the bytes that enter and
     /// leave it.
     pub fn work(&self) -> GraphWork {
-        let macs = self.nodes.iter().map(|node| node.work.macs);
+        let mut macs = self.nodes.iter().map(|node| node.work.macs);
         GraphWork {
-            macs: macs.fold(Some(0u64), |sum, macs| Some(sum?.saturating_add(macs?))),
+            macs: macs.try_fold(0u64, |sum, macs| Some(sum.saturating_add(macs?))),
             constant: self.values.iter().filter_map(|value| value.bytes).fold(0, u64::saturating_add),
             planned: self.outer[0],
             written: self.outer[1],

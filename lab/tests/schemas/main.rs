@@ -94,6 +94,16 @@ fn results_of_the_examples_have_their_schemas() {
     let root_examples: Vec<&std::ffi::OsStr> = paths.iter().filter(is_valid).map(|path| path.as_os_str()).collect();
     let listed = validate(&kernels, &[&["kernels".as_ref(), "--union".as_ref()], &root_examples[..]].concat()).unwrap();
     assert!(listed["operators"].as_array().unwrap().len() > 20);
+    let report = schema("report");
+    let reported = root_examples.iter().filter(|path| {
+        let output = std::process::Command::new(command()).arg("report").arg(path).output().unwrap();
+        let page = String::from_utf8(output.stdout).unwrap();
+        let Some((_, data)) = page.split_once("id=\"data\">") else { return false };
+        let document = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        assert_valid(&report, &document, &path.display().to_string());
+        true
+    });
+    assert!(reported.count() > 20);
     let (ops, payload) = (schema("ops"), schema("payload"));
     let listed = validate(&ops, &["ops".as_ref()]).unwrap();
     assert!(listed.as_array().unwrap().len() > 300);
