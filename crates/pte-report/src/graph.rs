@@ -1,6 +1,6 @@
 //! Computes the graph of each method as plain data: a node for each instruction with its arguments and its work, edges
-//! by value, the operations in payloads, weights, and the findings of `check` and differences about each element. Layout and drawing are left to
-//! the page.
+//! by value, the operations in payloads, weights, and the findings of `check` and differences about each element.
+//! Layout and drawing are left to the page.
 
 use std::collections::HashMap;
 
@@ -93,6 +93,7 @@ pub struct GraphValue {
     pub text: Option<String>,
     /// Source of its content before the first instruction.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(with = "ContentKeys"))]
     pub content: Content,
     /// For a view, the value whose memory and content it has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,7 +123,6 @@ impl GraphValue {
 
 /// Source of the content of a value before the first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "content", rename_all = "lowercase")]
 pub enum Content {
     /// The caller sets it.
@@ -141,6 +141,19 @@ pub enum Content {
     /// A tensor without initial content.
     #[serde(untagged)]
     None,
+}
+
+/// Keys of a value that [`Content`] is serialised as.
+#[cfg(feature = "schema")]
+#[derive(Serialize, schemars::JsonSchema)]
+struct ContentKeys {
+    /// Source of its content before the first instruction: `input`, `constant`, `external` (data of a `.ptd`), `state`
+    /// or `literal`; absent for a tensor without initial content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'static str>,
+    /// Size of the data of a constant in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 /// Node of an instruction.
@@ -262,7 +275,7 @@ impl ProgramGraph {
             MethodGraph::new(&context, &targets, &mut left, &mut items, callees.of(plan))
         });
         let methods: Vec<MethodGraph> = methods.collect();
-        let weights = weights(subject, &graphs, &numbers, &methods, &payloads);
+        let weights = weights(subject, &graphs, &numbers, &payloads, &|method, value| methods[method].described(value));
         let callees = callees.list;
         let mut graph = ProgramGraph { version: VERSION, methods, payloads, callees, weights };
         if let Some(statistics) = statistics {

@@ -1,17 +1,15 @@
 //! The constants of a program, each stored one once, with all values that have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::graph::MethodGraph;
 use crate::payload_graph::PayloadGraph;
 use pte_inspect::summary::Graphs;
 use pte_memory::Subject;
 use pte_model::data::BlobId;
 use pte_model::program::TensorData;
 use pte_payload::decoded::ConstantData;
-use std::collections::HashMap;
 
 /// A stored constant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -43,21 +41,22 @@ enum Stored {
     Missing(String),
 }
 
-/// Returns the constants of the methods and payloads of a program, the largest first.
-pub fn weights(
+/// Returns the constants of the methods and payloads of a program, the largest first. `describe` returns name and type
+/// of a value of a method.
+pub fn weights<'d>(
     subject: &Subject<'_>,
     graphs: &Graphs<'_>,
     numbers: &HashMap<BlobId, usize>,
-    methods: &[MethodGraph],
     payloads: &[PayloadGraph],
+    describe: &dyn Fn(usize, usize) -> (&'d str, &'d str),
 ) -> Vec<GraphWeight> {
     let program = subject.program;
     let mut found: BTreeMap<Stored, GraphWeight> = BTreeMap::new();
-    for (number, (plan, method)) in program.plans().iter().zip(methods).enumerate() {
+    for (number, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
             let TensorData::Blob(id) = tensor.data else { continue };
             let weight = found.entry(Stored::Blob(id.0)).or_insert_with(|| {
-                let (name, kind) = method.described(value);
+                let (name, kind) = describe(number, value);
                 let bytes = program.blob(id).len();
                 GraphWeight { name: name.to_owned(), kind: kind.to_owned(), bytes, ..GraphWeight::default() }
             });
