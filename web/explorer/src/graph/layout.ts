@@ -1,0 +1,190 @@
+// The layout of one level of the graph: dagre places the boxes, and a level that is much higher than wide is folded into
+// columns, which are read like text. Pure; sizes and positions are in units of the picture.
+import { Graph, layout as dagre } from "@dagrejs/dagre";
+
+export interface Point { x: number; y: number }
+export interface LevelEdge { from: number; to: number; isBack?: boolean }
+export interface Level {
+  sizes: readonly { width: number; height: number }[];
+  edges: readonly LevelEdge[];
+  /** The width of the level divided by its height that is aimed at. */
+  aspect: number;
+}
+export interface Placed {
+  width: number;
+  height: number;
+  /** Upper left corners. */
+  boxes: Point[];
+  routes: Point[][];
+}
+
+/** Ends of edges that leave the level: at its upper and its lower border. */
+export const ENTRY = -1;
+export const EXIT = -2;
+const GAP = { node: 18, rank: 26, lane: 5, column: 34 };
+
+export function layoutLevel({ sizes, edges, aspect }: Level): Placed {
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "TB", nodesep: GAP.node, edgesep: 8, ranksep: GAP.rank, marginx: 0, marginy: 0, ranker: sizes.length > 150 ? "longest-path" : "network-simplex" });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const key = (end: number) => (end === ENTRY ? "entry" : end === EXIT ? "exit" : String(end));
+  sizes.forEach(({ width, height }, at) => graph.setNode(String(at), { width, height }));
+  if (edges.some(({ from }) => from === ENTRY)) graph.setNode("entry", { width: 1, height: 1 });
+  if (edges.some(({ to }) => to === EXIT)) graph.setNode("exit", { width: 1, height: 1 });
+  edges.forEach(({ from, to, isBack }, at) => {
+    // dagre places the end of an edge below its start; edges back are placed as if they led forward.
+    if (from === to) return;
+    const [upper, lower] = isBack ? [to, from] : [from, to];
+    graph.setEdge(key(upper), key(lower), { weight: from === ENTRY || to === EXIT ? 0 : 1 }, String(at));
+  });
+  dagre(graph);
+  const boxes = sizes.map(({ width, height }, at) => {
+    const { x = 0, y = 0 } = graph.node(String(at)) as Partial<Point>;
+    return { x: x - width / 2, y: y - height / 2 };
+  });
+  const routes = edges.map(({ from, to, isBack }, at) => {
+    if (from === to) return loop(boxes[from]!, sizes[from]!);
+    const [upper, lower] = isBack ? [to, from] : [from, to];
+    const { points = [] } = graph.edge({ v: key(upper), w: key(lower), name: String(at) }) as { points?: Point[] };
+    const copied = points.map(({ x, y }) => ({ x, y }));
+    return isBack ? copied.reverse() : copied;
+  });
+  return normalized(fold({ boxes, routes, sizes, aspect }));
+}
+/** An edge from a box to itself, at its right side. */
+function loop({ x, y }: Point, { width, height }: { width: number; height: number }): Point[] {
+  const right = x + width;
+  return [{ x: right, y: y + height * 0.7 }, { x: right + 14, y: y + height * 0.7 }, { x: right + 14, y: y + height * 0.3 }, { x: right, y: y + height * 0.3 }];
+}
+
+interface Flat { boxes: Point[]; routes: Point[][]; sizes: Level["sizes"]; aspect: number }
+
+/** Cuts a high level between rows of boxes, and places the parts beside each other. */
+function fold(flat: Flat): Placed {
+  const { boxes, routes, sizes, aspect } = flat;
+  const bounds = boundsOf(flat);
+  const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top];
+  const wanted = Math.round(Math.sqrt((aspect * height) / Math.max(width + GAP.column, 1)));
+  const cuts = wanted < 2 || sizes.length < 6 ? [] : cutsOf(flat, bounds, wanted);
+  if (cuts.length === 0) return { boxes, routes, width, height };
+  const borders = [bounds.top, ...cuts, bounds.bottom];
+  const columnOf = (y: number) => { let column = 0; while (column < cuts.length && y > cuts[column]!) column++; return column; };
+  const columns = borders.slice(1).map((end, at) => ({ top: borders[at]!, end, left: Infinity, right: -Infinity }));
+  const include = (column: number, left: number, right: number) => {
+    const found = columns[column]!;
+    found.left = Math.min(found.left, left);
+    found.right = Math.max(found.right, right);
+  };
+  const columnOfBox = boxes.map(({ y }, at) => columnOf(y + sizes[at]!.height / 2));
+  boxes.forEach(({ x }, at) => include(columnOfBox[at]!, x, x + sizes[at]!.width));
+  const pieces = routes.map((route) => piecesOf(route, cuts, columnOf));
+  for (const parts of pieces) for (const { column, points } of parts) for (const { x } of points) include(column, x, x);
+  // Lanes between columns have room for each edge that goes on in the next one.
+  const crossings = cuts.map((_, at) => pieces.filter((parts) => parts.some((part, number) => {
+    const next = parts[number + 1];
+    return next && Math.min(part.column, next.column) === at;
+  })).length);
+  const lanes = crossings.map((count) => Math.min(count, 24) * GAP.lane);
+  const tallest = Math.max(...columns.map(({ top, end }) => end - top));
+  const extra = Math.max(0, ...lanes);
+  const shift: { x: number; y: number }[] = [];
+  let left = 0;
+  columns.forEach(({ top, left: from, right }, at) => {
+    shift.push({ x: left - from, y: extra + 8 - top });
+    left += right - from + GAP.column + (lanes[at] ?? 0);
+  });
+  const used = cuts.map(() => 0);
+  const moved = pieces.map((parts) => {
+    const points: Point[] = [];
+    parts.forEach(({ column, points: own }, number) => {
+      const { x, y } = shift[column]!;
+      points.push(...own.map((point) => ({ x: point.x + x, y: point.y + y })));
+      const next = parts[number + 1];
+      if (!next) return;
+      const first = Math.min(column, next.column);
+      const lane = (used[first]!++ % 24) * GAP.lane;
+      const right = columns[first]!.right + shift[first]!.x + GAP.column / 2 + lane;
+      const low = columns[first]!.end + shift[first]!.y + 4 + lane;
+      const high = extra + 4 - lane;
+      const from = points[points.length - 1]!;
+      const to = { x: next.points[0]!.x + shift[next.column]!.x, y: 0 };
+      const corners = [{ x: column === first ? from.x : to.x, y: low }, { x: right, y: low }, { x: right, y: high }, { x: column === first ? to.x : from.x, y: high }];
+      points.push(...(column === first ? corners : corners.reverse()));
+    });
+    return points;
+  });
+  return {
+    boxes: boxes.map(({ x, y }, at) => ({ x: x + shift[columnOfBox[at]!]!.x, y: y + shift[columnOfBox[at]!]!.y })),
+    routes: moved, width: left - GAP.column, height: tallest + 2 * extra + 16,
+  };
+}
+/** Heights between rows of boxes at which the level is cut: where few edges cross, near equal parts. */
+function cutsOf({ boxes, routes, sizes }: Flat, bounds: { top: number; bottom: number }, wanted: number): number[] {
+  const spans = boxes.map(({ y }, at) => [y, y + sizes[at]!.height] as const).sort((a, b) => a[0] - b[0]);
+  const gaps: number[] = [];
+  let end = -Infinity;
+  for (const [top, bottom] of spans) {
+    if (end > -Infinity && top > end + 4) gaps.push((top + end) / 2);
+    end = Math.max(end, bottom);
+  }
+  const cost = (y: number) => routes.reduce((count, route) => count + (crosses(route, y) ? 1 : 0), 0);
+  const part = (bounds.bottom - bounds.top) / wanted;
+  const cuts: number[] = [];
+  for (let number = 1; number < wanted; number++) {
+    const aim = bounds.top + part * number;
+    const near = gaps.filter((y) => Math.abs(y - aim) < part * 0.3 && y > (cuts[cuts.length - 1] ?? -Infinity) + part * 0.4);
+    let best: number | null = null;
+    let least = Infinity;
+    for (const y of near) {
+      const found = cost(y) * 40 + Math.abs(y - aim);
+      if (found < least) { best = y; least = found; }
+    }
+    if (best !== null) cuts.push(best);
+  }
+  return cuts;
+}
+const crosses = (route: Point[], y: number) => {
+  const [first, last] = [route[0], route[route.length - 1]];
+  return first !== undefined && last !== undefined && first.y < y !== last.y < y;
+};
+function piecesOf(route: Point[], cuts: number[], columnOf: (y: number) => number): { column: number; points: Point[] }[] {
+  const pieces: { column: number; points: Point[] }[] = [];
+  let last: Point | null = null;
+  for (const point of route) {
+    const column = columnOf(point.y);
+    let current = pieces[pieces.length - 1];
+    if (!current || !last) { pieces.push({ column, points: [point] }); last = point; continue; }
+    while (current.column !== column) {
+      const step: number = column > current.column ? 1 : -1;
+      const y: number = step > 0 ? cuts[current.column]! : cuts[current.column - 1]!;
+      const part: number = point.y === last.y ? 0 : (y - last.y) / (point.y - last.y);
+      const x: number = last.x + (point.x - last.x) * part;
+      current.points.push({ x, y });
+      current = { column: current.column + step, points: [{ x, y }] };
+      pieces.push(current);
+    }
+    current.points.push(point);
+    last = point;
+  }
+  return pieces;
+}
+function boundsOf({ boxes, routes, sizes }: Pick<Flat, "boxes" | "routes" | "sizes">) {
+  const bounds = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  const include = (x: number, y: number) => {
+    bounds.left = Math.min(bounds.left, x);
+    bounds.right = Math.max(bounds.right, x);
+    bounds.top = Math.min(bounds.top, y);
+    bounds.bottom = Math.max(bounds.bottom, y);
+  };
+  boxes.forEach(({ x, y }, at) => { include(x, y); include(x + sizes[at]!.width, y + sizes[at]!.height); });
+  for (const route of routes) for (const { x, y } of route) include(x, y);
+  return bounds.left === Infinity ? { left: 0, right: 0, top: 0, bottom: 0 } : bounds;
+}
+/** Moves a level so that it begins at 0, 0. */
+function normalized({ boxes, routes, ...size }: Placed): Placed {
+  let [left, top] = [Infinity, Infinity];
+  for (const { x, y } of [...boxes, ...routes.flat()]) { left = Math.min(left, x); top = Math.min(top, y); }
+  if (left === Infinity) return { boxes, routes, ...size };
+  const move = ({ x, y }: Point) => ({ x: x - left, y: y - top });
+  return { boxes: boxes.map(move), routes: routes.map((route) => route.map(move)), ...size };
+}

@@ -1,0 +1,43 @@
+// Kinds of operators and their colours. One palette for the graph, the memory plan, tables and charts.
+
+export interface Kind {
+  readonly id: string;
+  readonly title: string;
+  /** Colour on a light and on a dark page. */
+  readonly light: string;
+  readonly dark: string;
+}
+
+// After Okabe and Ito, and Tol: distinguishable with each of the common colour vision deficiencies. The name of a kind
+// is also printed in the legend and in tables, so that no information depends on colour alone.
+const LIST: readonly Kind[] = [
+  { id: "convolution", title: "convolution", light: "#0072b2", dark: "#56a7e0" },
+  { id: "matmul", title: "matrix product", light: "#4b4bc3", dark: "#9b9bff" },
+  { id: "activation", title: "activation", light: "#c4501b", dark: "#f28e5c" },
+  { id: "normalization", title: "normalization", light: "#8f3d8f", dark: "#d38cd3" },
+  { id: "pooling", title: "pooling", light: "#007a5e", dark: "#3cc6a0" },
+  { id: "reduction", title: "reduction", light: "#14805a", dark: "#6fd8a8" },
+  { id: "elementwise", title: "elementwise", light: "#8a6d00", dark: "#dfbe42" },
+  { id: "shape", title: "shape", light: "#6b7480", dark: "#a3adba" },
+  { id: "copy", title: "copy", light: "#55606e", dark: "#8995a5" },
+  { id: "creation", title: "creation", light: "#7b7468", dark: "#b9b1a3" },
+  { id: "index", title: "index, embedding", light: "#1a7f9c", dark: "#62c9e6" },
+  { id: "quantize", title: "quantization", light: "#a83254", dark: "#f0809f" },
+  { id: "delegate", title: "delegate", light: "#3f6b1e", dark: "#9fd06c" },
+  { id: "control", title: "control flow", light: "#4a4a4a", dark: "#d0d0d0" },
+  { id: "other", title: "other operator", light: "#7a5c4f", dark: "#c8a899" },
+  { id: "input", title: "input, output", light: "#2d3b4e", dark: "#b9c9de" },
+];
+export const KINDS: ReadonlyMap<string, Kind> = new Map(LIST.map((kind) => [kind.id, kind]));
+
+export function colourOf(kind: string, isDark: boolean): string {
+  const found = KINDS.get(kind) ?? KINDS.get("other")!;
+  return isDark ? found.dark : found.light;
+}
+
+/** The kind that most of a list have. */
+export function mainKind(kinds: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "other";
+}

@@ -1,0 +1,168 @@
+// A method as the views use it: its calls in the order in which they are drawn, with what an older file had and this one
+// has not. All of it is derived from the document; nothing here knows of the page.
+import type { MethodData, NodeData, PayloadData, ReportDocument, ValueData } from "./document";
+import { shortName } from "./names";
+
+export type Change = "added" | "removed" | "changed";
+
+export interface Call {
+  /** The instruction; removed ones follow the instructions of the method. */
+  readonly index: number;
+  readonly data: NodeData;
+  readonly label: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly change: Change | null;
+}
+export interface Method {
+  readonly index: number;
+  readonly data: MethodData;
+  readonly name: string;
+  readonly calls: readonly Call[];
+  /** Indices of `calls` in the order of execution; removed ones are after what they followed. */
+  readonly order: readonly number[];
+  readonly values: readonly ValueData[];
+  readonly payloads: readonly PayloadData[];
+}
+export interface Argument {
+  readonly name: string;
+  readonly type: string;
+  readonly role: string;
+  /** The number of the value, or null if it is written at its use or out of range. */
+  readonly value: number | null;
+  readonly text: string;
+}
+
+export function methodsOf(document: ReportDocument): Method[] {
+  const { graph, base } = document;
+  const differences = differencesOf(document);
+  return (graph?.methods ?? []).map((data, index) => {
+    const sides = base?.methods[index];
+    const callOf = (method: MethodData, node: NodeData, at: number, change: Change | null): Call => {
+      const label = method.labels[node.label] ?? "";
+      return { index: at, data: node, label, name: shortName(label), kind: method.callees?.[node.label]?.kind ?? (node.delegate === undefined ? "other" : "delegate"), change };
+    };
+    const changeOf = (node: NodeData, at: number): Change | null => {
+      if (sides && sides.nodes[at] === null) return "added";
+      return (node.differences ?? []).some((difference) => differences[difference]?.area !== "layout") ? "changed" : null;
+    };
+    const calls = data.nodes.map((node, at) => callOf(data, node, at, changeOf(node, at)));
+    const order = data.nodes.map((_, at) => at);
+    const old = sides?.base == null ? undefined : base?.graph?.methods[sides.base];
+    const values = [...data.values];
+    if (sides && old) addRemoved(old, sides, calls, order, values, callOf);
+    return { index, data, name: data.name || `method ${index}`, calls, order, values, payloads: graph?.payloads ?? [] };
+  });
+}
+
+/** Adds the instructions of the older method that the new one does not have, with their values. */
+function addRemoved(
+  old: MethodData, sides: { nodes: (number | null)[]; values: (number | null)[] }, calls: Call[],
+  order: number[], values: ValueData[],
+  callOf: (method: MethodData, node: NodeData, at: number, change: Change) => Call,
+): void {
+  const newOf = new Map<number, number>();
+  sides.nodes.forEach((from, at) => { if (from !== null) newOf.set(from, at); });
+  const valueOf = new Map<number, number>();
+  sides.values.forEach((from, at) => { if (from !== null) valueOf.set(from, at); });
+  const value = (from: number | null): number | null => {
+    if (from === null) return null;
+    const found = valueOf.get(from);
+    if (found !== undefined) return found;
+    const added = old.values[from];
+    if (!added) return null;
+    valueOf.set(from, values.length);
+    values.push({ ...added, findings: [], differences: [] });
+    return values.length - 1;
+  };
+  const isNumber = (item: number | null): item is number => item !== null;
+  let after = -1;
+  old.nodes.forEach((node, at) => {
+    const kept = newOf.get(at);
+    if (kept !== undefined) { after = order.indexOf(kept); return; }
+    const index = calls.length;
+    newOf.set(at, index);
+    const reads = (node.reads ?? []).flatMap(([read, ...writers]): [number, ...(number | null)[]][] => {
+      const mapped = value(read);
+      return mapped === null ? [] : [[mapped, ...writers.map((writer) => (writer === null ? null : newOf.get(writer) ?? null))]];
+    });
+    // The delegate is one of the older file, so that it has no payload here.
+    const { delegate: _, jump: __, module: ___, trace: ____, ...rest } = node;
+    const moved: NodeData = { ...rest, args: (node.args ?? []).map(value), writes: (node.writes ?? []).map(value).filter(isNumber), reads, findings: [] };
+    calls.push({ ...callOf(old, moved, index, "removed"), kind: old.callees?.[node.label]?.kind ?? "other" });
+    order.splice(++after, 0, index);
+  });
+}
+
+export function differencesOf(document: ReportDocument) {
+  return document.changes?.differences ?? document.changes?.list ?? [];
+}
+
+/** The payload of a call of a delegate, if it is decoded. */
+export function payloadOf(method: Method, call: Call): PayloadData | undefined {
+  const payload = call.data.delegate === undefined ? undefined : method.data.delegates[call.data.delegate]?.payload;
+  return payload === undefined ? undefined : method.payloads[payload];
+}
+
+/** The arguments of a call by name, with what is passed. */
+export function argumentsOf(method: Method, call: Call): Argument[] {
+  const callee = method.data.callees?.[call.data.label];
+  const known = call.change === "removed" ? undefined : callee?.args;
+  const args = call.data.args ?? [];
+  const shown = known ? args.slice(0, known.length) : args;
+  const payload = payloadOf(method, call);
+  return shown.map((value, position) => {
+    const declared = known?.[position];
+    const data = value === null ? undefined : method.values[value];
+    const isOutput = payload !== undefined && position >= payload.inputs.length;
+    const name = declared?.name ?? (payload ? (isOutput ? `output ${position - payload.inputs.length}` : `input ${position}`) : `argument ${position}`);
+    const text = call.data.texts?.[position] ?? data?.text ?? (data?.items ? itemsText(method, data.items) : data?.name) ?? "out of range";
+    return { name, type: declared?.type ?? data?.type ?? "", role: declared?.role ?? (isOutput ? "out" : "in"), value: data?.text === undefined ? value : data.content === "literal" ? null : value, text };
+  });
+}
+function itemsText(method: Method, items: (number | null)[]): string {
+  return `[${items.map((item) => (item === null ? "none" : method.values[item]?.name ?? "?")).join(", ")}]`;
+}
+
+/** The name of a call's result. */
+export function outputName(method: Method, call: Call): string {
+  const written = call.data.writes?.[0];
+  return written === undefined ? "" : method.values[written]?.name ?? "";
+}
+
+// Literals that say nothing: defaults of the operators that exporters always write.
+const DEFAULTS: Readonly<Record<string, string>> = {
+  alpha: "1", beta: "1", dilation: "1 1", groups: "1", transposed: "false", output_padding: "0 0", ceil_mode: "false",
+  non_blocking: "false", rounding_mode: "none", memory_format: "none", dim_order: "none", half_to_float: "false",
+};
+/** The literal arguments and constants of a call in one line: `weight 8×3×3×3, stride 2 2, padding 1 1`. */
+export function parametersOf(method: Method, call: Call): string {
+  const parts: string[] = [];
+  for (const { name, value, text, role } of argumentsOf(method, call)) {
+    if (role !== "in") continue;
+    const data = value === null ? undefined : method.values[value];
+    if (data?.content === "constant") parts.push(`${named(name)}${sizesOf(data.type)}`);
+    else if (value === null && text !== "none") {
+      const written = listText(text);
+      if (DEFAULTS[name] !== written && written !== "") parts.push(`${named(name)}${written}`);
+    }
+  }
+  return parts.join(", ");
+}
+const named = (name: string) => (name.startsWith("argument ") ? "" : `${name} `);
+/** `[2, 2]` is `2 2`. */
+export function listText(text: string): string {
+  return /^\[[-\d., e]*\]$/.test(text) ? text.slice(1, -1).replaceAll(",", "") : text;
+}
+export function sizesOf(type: string): string {
+  const sizes = /\[([^\]]*)\]/.exec(type)?.[1];
+  return sizes === undefined ? type : sizes === "" ? "scalar" : sizes.replaceAll(", ", "×");
+}
+
+/** Bytes of the constants that a call reads, with those of its payload. */
+export function constantBytes(method: Method, call: Call): number {
+  if (call.data.work?.constant !== undefined) return call.data.work.constant;
+  const payload = payloadOf(method, call);
+  const own = (call.data.reads ?? []).reduce((sum, [read]) => sum + (method.values[read]?.content === "constant" ? method.values[read]?.bytes ?? 0 : 0), 0);
+  return own + (payload?.values.reduce((sum, value) => sum + (value.bytes ?? 0), 0) ?? 0);
+}

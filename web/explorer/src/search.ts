@@ -1,0 +1,37 @@
+// Search for calls, operations of payloads, values and groups by name, type or source. Pure.
+import type { Selection } from "./address";
+import { type Method, outputName, parametersOf, payloadOf } from "./model";
+import { compactType } from "./names";
+
+export interface Hit { readonly method: number; readonly selection: Selection; readonly title: string; readonly text: string; readonly kind: string }
+
+/** At most `most` hits; those whose name begins with the query are first. */
+export function search(methods: readonly Method[], query: string, current: number, most = 200): Hit[] {
+  const wanted = query.trim().toLowerCase();
+  if (wanted === "") return [];
+  const ranked: { hit: Hit; rank: number }[] = [];
+  const add = (hit: Hit, fields: readonly string[]) => {
+    let rank = Infinity;
+    fields.forEach((field, at) => {
+      const position = field.toLowerCase().indexOf(wanted);
+      if (position >= 0) rank = Math.min(rank, (position === 0 ? 0 : 1) + (field.length === wanted.length ? -0.5 : 0) + at * 2);
+    });
+    if (rank < Infinity) ranked.push({ hit, rank: rank + (hit.method === current ? 0 : 10) });
+  };
+  for (const method of methods) {
+    const at = method.index;
+    for (const call of method.calls) {
+      const output = outputName(method, call);
+      const text = [output, parametersOf(method, call)].filter((part) => part !== "").join(", ");
+      const delegate = call.data.delegate === undefined ? "" : method.data.delegates[call.data.delegate]?.name ?? "";
+      const frames = (call.data.trace ?? []).map((frame) => { const { file, line, context } = method.data.frames[frame] ?? {}; return `${file ?? ""}:${line ?? ""} ${context ?? ""}`; });
+      add({ method: at, selection: { kind: "instruction", index: call.index }, title: call.name, text: `instruction ${call.index}${text ? `, ${text}` : ""}`, kind: call.kind }, [call.name, call.label, output, delegate, text, ...frames]);
+      payloadOf(method, call)?.nodes.forEach((node, operation) => add({ method: at, selection: { kind: "operation", index: call.index, operation }, title: node.name, text: `operation ${operation} of instruction ${call.index}`, kind: node.kind ?? "other" }, [node.name]));
+    }
+    method.values.forEach((value, index) => {
+      if (value.content === "literal" || value.name.startsWith("values[")) return;
+      add({ method: at, selection: { kind: "value", index }, title: value.name, text: compactType(value.type), kind: "input" }, [value.name, value.type]);
+    });
+  }
+  return ranked.sort((a, b) => a.rank - b.rank).slice(0, most).map(({ hit }) => hit);
+}

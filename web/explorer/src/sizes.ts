@@ -1,0 +1,96 @@
+// Trees of sizes for the treemap: by segment, kind, tensor and module, with names that begin with what differs. Pure.
+import type { FileData, SizeNode } from "./document";
+import { commonPrefix } from "./names";
+
+export interface SizePart {
+  readonly name: string;
+  /** The name with its path, as `size` prints it. */
+  readonly path: string;
+  readonly bytes: number;
+  readonly children?: readonly SizePart[];
+}
+export const SIZE_MODES = ["tensor", "module", "kind", "segment"] as const;
+export type SizeMode = (typeof SIZE_MODES)[number];
+
+// More parts of a level are one.
+const PARTS = 250;
+
+export function sizeTree(files: readonly FileData[], mode: SizeMode): SizePart {
+  const trees = files.flatMap((file): SizePart[] => {
+    const tree = mode === "tensor" || mode === "module" ? file.tensors : file.size;
+    if (!tree) return [];
+    const children = mode === "tensor" ? tree.children?.map(leaf) : mode === "module" ? byModule(tree.children ?? []) : mode === "segment" ? tree.children?.map(branch) : byKind(tree.children ?? []);
+    return [{ name: file.name.split("/").pop() ?? file.name, path: file.name, bytes: tree.bytes, children: limited(shortened(children ?? [])) }];
+  });
+  if (trees.length === 1) return trees[0]!;
+  return { name: "all files", path: "", bytes: trees.reduce((sum, { bytes }) => sum + bytes, 0), children: trees };
+}
+/** A name without the path in parentheses, and a path without what all have. */
+function cleaned(name: string): string {
+  if (name === "(none)") return "no owner";
+  const only = name.replace(/ \((?:methods|named_data|segments)[.[].*\)$/s, "");
+  return only.replace(/^methods\./, "");
+}
+const leaf = ({ name, bytes }: SizeNode): SizePart => ({ name: cleaned(name), path: name, bytes });
+function branch({ name, bytes, children }: SizeNode): SizePart {
+  // A level with one part is none.
+  if (children?.length === 1) return { ...branch(children[0]!), name: cleaned(name) };
+  return { name: cleaned(name), path: name, bytes, ...(children ? { children: limited(shortened(children.map(branch))) } : {}) };
+}
+/** Sums of the kinds of objects in all segments. */
+function byKind(segments: readonly SizeNode[]): SizePart[] {
+  const kinds = new Map<string, { bytes: number; children: SizePart[] }>();
+  for (const segment of segments) {
+    for (const kind of segment.children ?? [segment]) {
+      const found = kinds.get(kind.name) ?? { bytes: 0, children: [] };
+      found.bytes += kind.bytes;
+      found.children.push(...(kind.children ?? []).map(leaf));
+      kinds.set(kind.name, found);
+    }
+  }
+  return [...kinds].map(([name, { bytes, children }]): SizePart => {
+    const sorted = children.sort((a, b) => b.bytes - a.bytes);
+    return { name, path: name, bytes, ...(sorted.length > 1 ? { children: limited(shortened(sorted)) } : {}) };
+  }).sort((a, b) => b.bytes - a.bytes);
+}
+interface Module { bytes: number; parts: Map<string, Module>; leaves: SizePart[] }
+/** A tree of dotted names. */
+function byModule(tensors: readonly SizeNode[]): SizePart[] {
+  const root: Module = { bytes: 0, parts: new Map(), leaves: [] };
+  for (const node of tensors) {
+    const part = leaf(node);
+    const isNamed = part.name !== part.path || !/^(?:methods\.|\w+\[)/.test(part.path);
+    const path = isNamed ? part.name.split(".") : ["structure of the file"];
+    let at = root;
+    for (const name of isNamed ? path.slice(0, -1) : path) {
+      let next = at.parts.get(name);
+      if (!next) at.parts.set(name, (next = { bytes: 0, parts: new Map(), leaves: [] }));
+      next.bytes += part.bytes;
+      at = next;
+    }
+    at.leaves.push(isNamed ? { ...part, name: path[path.length - 1] ?? part.name } : part);
+  }
+  const parts = (module: Module): SizePart[] => [
+    ...[...module.parts].map(([name, inner]): SizePart => {
+      // Modules with one part are one, `layer.0`.
+      const children = parts(inner);
+      const [only] = children;
+      return children.length === 1 && only ? { ...only, name: `${name}.${only.name}` } : { name, path: name, bytes: inner.bytes, children: limited(children) };
+    }),
+    ...module.leaves,
+  ].sort((a, b) => b.bytes - a.bytes);
+  return parts(root);
+}
+/** Names without the prefix that all have. */
+function shortened(parts: readonly SizePart[]): SizePart[] {
+  const named = parts.filter(({ name, path }) => name !== path || name.includes("."));
+  const prefix = commonPrefix(named.map(({ name }) => name));
+  if (prefix.length < 2 || named.length < parts.length / 2) return [...parts];
+  return parts.map((part) => (part.name.startsWith(prefix) && part.name.length > prefix.length ? { ...part, name: part.name.slice(prefix.length) } : part));
+}
+function limited(parts: readonly SizePart[]): SizePart[] {
+  const sorted = [...parts].sort((a, b) => b.bytes - a.bytes);
+  if (sorted.length <= PARTS) return sorted;
+  const rest = sorted.slice(PARTS);
+  return [...sorted.slice(0, PARTS), { name: `${rest.length} more`, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0), children: limited(rest) }];
+}

@@ -1,0 +1,85 @@
+// Small elements that several views use.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, RefObject } from "preact";
+import type { Statistics } from "../document";
+import { KINDS, colourOf } from "../kinds";
+import { counted, grouped, percent } from "../names";
+import type { State } from "../state";
+
+/** A square in the colour of a kind, and its name for those who do not see it. */
+export function Swatch({ kind, isDark }: { kind: string; isDark: boolean }) {
+  return <span class="swatch" role="img" aria-label={KINDS.get(kind)?.title ?? kind} title={KINDS.get(kind)?.title ?? kind} style={{ background: colourOf(kind, isDark) }} />;
+}
+export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren] | null | false | undefined)[] }) {
+  const shown = rows.filter((row): row is readonly [string, ComponentChildren] => Boolean(row) && row !== undefined);
+  return <dl class="facts">{shown.map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>;
+}
+/** The size of an element, which is followed. */
+export function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  useEffect(() => {
+    const found = element.current;
+    if (!found) return;
+    const read = () => setSize((old) => (old.width === found.clientWidth && old.height === found.clientHeight ? old : { width: found.clientWidth, height: found.clientHeight }));
+    read();
+    const observer = new ResizeObserver(read);
+    observer.observe(found);
+    return () => observer.disconnect();
+  }, []);
+  return size;
+}
+/** A canvas that is painted at the resolution of the screen. */
+export function Painted({ width, height, paint, label, ...rest }: {
+  width: number; height: number; label: string; paint: (context: CanvasRenderingContext2D) => void;
+  onPointerMove?: (event: PointerEvent) => void; onPointerDown?: (event: PointerEvent) => void; onPointerUp?: (event: PointerEvent) => void;
+  onPointerLeave?: (event: PointerEvent) => void; onDblClick?: (event: MouseEvent) => void; onKeyDown?: (event: KeyboardEvent) => void; onWheel?: (event: WheelEvent) => void;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const found = canvas.current;
+    const context = found?.getContext("2d");
+    if (!found || !context || width <= 0 || height <= 0) return;
+    const ratio = devicePixelRatio || 1;
+    found.width = Math.round(width * ratio);
+    found.height = Math.round(height * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    paint(context);
+  });
+  return <canvas ref={canvas} class="painted" role="img" aria-label={label} tabIndex={0} style={{ width: `${width}px`, height: `${height}px` }} {...rest} />;
+}
+/** A colour of the style sheet, for canvases. */
+export const colourNamed = (name: string): string => getComputedStyle(document.querySelector(".explorer") ?? document.body).getPropertyValue(`--${name}`).trim() || "#888888";
+
+export function StatisticsView({ statistics, hasData }: { statistics: Statistics | null | undefined; hasData: boolean }) {
+  if (!statistics) return <p class="quiet">{hasData ? "No statistics for data of this type." : "No statistics: pte-emit report --data-statistics reads the data."}</p>;
+  const { elements, not_finite: notFinite, zeros, minimum, maximum, mean } = statistics;
+  const rounded = (value: number | null) => (value === null ? "" : String(Number(value.toPrecision(6))));
+  return <>
+    <Facts rows={[["elements", grouped(elements)], ["minimum", rounded(minimum)], ["maximum", rounded(maximum)], ["mean", rounded(mean)],
+      ["zeros", `${grouped(zeros)} (${percent(zeros, elements)})`], notFinite > 0 && ["not finite", grouped(notFinite)]]} />
+    <Histogram statistics={statistics} />
+  </>;
+}
+export function Histogram({ statistics, isSmall }: { statistics: Statistics; isSmall?: boolean }) {
+  const { minimum, maximum, histogram } = statistics;
+  if (histogram.length === 0 || minimum === null || maximum === null) return null;
+  const most = Math.max(...histogram, 1);
+  const [width, height] = isSmall ? [80, 20] : [320, 100];
+  const step = width / histogram.length;
+  const text = (value: number) => String(Number(value.toPrecision(4)));
+  return (
+    <svg class={isSmall ? "spark" : "histogram"} viewBox={`0 0 ${width} ${height + (isSmall ? 0 : 16)}`} role="img" aria-label={`Histogram from ${text(minimum)} to ${text(maximum)}`}>
+      {histogram.map((count, bin) => {
+        // A bin that is not empty is visible.
+        const tall = count === 0 ? 0 : Math.max(1.5, ((height - 2) * count) / most);
+        return <rect x={bin * step} y={height - tall} width={Math.max(0.8, step - 0.8)} height={tall}>{!isSmall && <title>{counted(count, "element")}</title>}</rect>;
+      })}
+      {!isSmall && <><text x={0} y={height + 13}>{text(minimum)}</text><text x={width} y={height + 13} text-anchor="end">{text(maximum)}</text></>}
+    </svg>
+  );
+}
+/** A button that shows a selection in the graph. */
+export function Link({ state, method, selection, children }: { state: State; method: number; selection: Parameters<State["select"]>[0]; children: ComponentChildren }) {
+  return <button type="button" class="inline" onClick={() => state.select(selection, { method })}>{children}</button>;
+}

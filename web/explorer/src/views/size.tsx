@@ -1,0 +1,90 @@
+// Sizes as a treemap or an icicle: by tensor, module, kind or segment. A click enlarges a part, or selects what it is.
+import { hierarchy, partition, treemap, type HierarchyRectangularNode } from "d3-hierarchy";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { targetOfPath } from "../links";
+import { mix } from "../graph/paint";
+import { bytes, clip, grouped, percent } from "../names";
+import { SIZE_MODES, type SizeMode, type SizePart, sizeTree } from "../sizes";
+import type { State } from "../state";
+import { colourOf, KINDS } from "../kinds";
+import { colourNamed, useSize } from "./parts";
+
+type Cell = HierarchyRectangularNode<SizePart>;
+const PALETTE = [...KINDS.keys()].filter((kind) => !["input", "copy", "creation", "control"].includes(kind));
+
+export function SizeView({ state }: { state: State }) {
+  const setting = state.settings.value.get("size") ?? "";
+  const [modeName, shape = "treemap"] = setting.split("-");
+  const mode: SizeMode = SIZE_MODES.find((name) => name === modeName) ?? "tensor";
+  const tree = useMemo(() => sizeTree(state.document.files, mode), [mode]);
+  const [trail, setTrail] = useState<SizePart[]>([]);
+  const [hovered, setHovered] = useState<Cell | null>(null);
+  const holder = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(holder);
+  const path = trail.length > 0 && trail[0] === tree ? trail : [tree];
+  const top = path[path.length - 1]!;
+  const cells = useMemo(() => {
+    if (width === 0 || height === 0) return [];
+    const cut = (part: SizePart, depth: number): SizePart => (depth > 0 && part.children ? { ...part, children: part.children.map((child) => cut(child, depth - 1)) } : { name: part.name, path: part.path, bytes: part.bytes });
+    const root = hierarchy<SizePart>(cut(top, 3), ({ children }) => children).sum(({ children, bytes: size }) => (children ? 0 : size));
+    const placed: Cell = shape === "icicle"
+      ? partition<SizePart>().size([width, height]).padding(1).round(true)(root)
+      : treemap<SizePart>().size([width, height]).paddingOuter(2).paddingTop((cell) => (cell.depth === 0 ? 2 : 18)).paddingInner(1).round(true)(root);
+    return placed.descendants().filter((cell) => (shape === "icicle" || cell.depth > 0) && cell.x1 - cell.x0 >= 2 && cell.y1 - cell.y0 >= 2);
+  }, [top, width, height, shape]);
+  const open = (cell: Cell) => {
+    // The original parts have what was cut.
+    const names = cell.ancestors().reverse().slice(1);
+    let at = top;
+    const steps: SizePart[] = [];
+    for (const step of names) {
+      const next: SizePart | undefined = at.children?.find(({ path: found, name }) => found === step.data.path && name === step.data.name);
+      if (!next) break;
+      if (next.children) steps.push(next);
+      at = next;
+    }
+    const target = at.children ? null : targetOfPath(state.methods, at.path);
+    if (target) state.select(target.selection, { method: target.method });
+    else if (steps.length > 0) setTrail([...path, steps[0]!]);
+  };
+  const groupOf = (cell: Cell) => cell.ancestors().reverse()[1]?.data.name ?? cell.data.name;
+  const colours = useMemo(() => {
+    const groups = [...new Set((top.children ?? []).map(({ name }) => name))];
+    // In a list of tensors, colours show the role: weight, bias, ...
+    const key = (name: string) => (mode === "tensor" ? name.replace(/^.*[._ ]/, "").replace(/[\d[\]]+/g, "") : name);
+    const keys = [...new Set(groups.map(key))];
+    return (name: string) => colourOf(PALETTE[Math.max(0, keys.indexOf(key(name))) % PALETTE.length]!, state.isDark.value);
+  }, [top, state.isDark.value]);
+  const page = colourNamed("page");
+  const describe = (cell: Cell) => `${cell.data.path || cell.data.name}: ${grouped(cell.data.bytes)} bytes, ${percent(cell.data.bytes, tree.bytes)} of ${tree.name}`;
+  const set = (nextMode: string, nextShape: string) => { setTrail([]); state.setting("size", nextMode === "tensor" && nextShape === "treemap" ? null : `${nextMode}-${nextShape}`); };
+  return (
+    <div class="column">
+      <div class="bar">
+        <label>By <select value={mode} onChange={(event) => set(event.currentTarget.value, shape)}>{SIZE_MODES.map((name) => <option>{name}</option>)}</select></label>
+        <label>As <select value={shape} onChange={(event) => set(mode, event.currentTarget.value)}><option>treemap</option><option>icicle</option></select></label>
+        <nav class="trail" aria-label="Part that is shown">{path.map((part, at) => <button type="button" disabled={at === path.length - 1} onClick={() => setTrail(path.slice(0, at + 1))}><bdi>{clip(part.name, 30)}</bdi></button>)}</nav>
+        <span class="quiet grow" aria-live="polite"><bdi>{hovered ? describe(hovered) : `${grouped(top.bytes)} bytes`}</bdi></span>
+      </div>
+      <div class="picture" ref={holder} onPointerLeave={() => setHovered(null)}>
+        <svg width={width} height={height} role="group" aria-label="Sizes">
+          {cells.map((cell, index) => {
+            const [x, y, w, h] = [cell.x0, cell.y0, cell.x1 - cell.x0, cell.y1 - cell.y0];
+            const colour = colours(groupOf(cell));
+            const most = Math.floor((w - 6) / 6.6);
+            const isTitled = h > 14 && most >= 3;
+            const fill = mix(page, colour, cell.children ? (shape === "icicle" ? 0.22 : 0.12) : 0.34);
+            return (
+              <g key={index} role="button" tabIndex={cell.depth === 1 ? 0 : -1} aria-label={describe(cell)} class="cell"
+                onClick={() => open(cell)} onPointerEnter={() => setHovered(cell)} onFocus={() => setHovered(cell)} onKeyDown={(event) => { if (event.key === "Enter") open(cell); }}>
+                <rect x={x} y={y} width={w} height={h} fill={fill} stroke={mix(page, colour, 0.6)} />
+                {isTitled && <text x={x + 4} y={y + 12}>{cell.children || h < 28 ? clip(`${cell.data.name} ${bytes(cell.data.bytes)}`, most) : clip(cell.data.name, most)}</text>}
+                {isTitled && !cell.children && h >= 28 && <text x={x + 4} y={y + 25} class="second">{clip(bytes(cell.data.bytes), most)}</text>}
+              </g>
+            );
+          })}
+        </svg>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+// The line at the top: file, method, search, grouping, heat.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { heatsOf, type Heat } from "../heat";
+import { counted } from "../names";
+import { search } from "../search";
+import type { State } from "../state";
+import { type Grouping, groupingsOf } from "../tree";
+import { Swatch } from "./parts";
+
+export function Toolbar({ state }: { state: State }) {
+  const method = state.method.value;
+  const heats = useMemo(() => (method ? heatsOf(state.document, method) : []), [method]);
+  const groupings = useMemo(() => (method ? groupingsOf(method).possible : []), [method]);
+  const { name, before } = state.document;
+  return (
+    <header class="toolbar">
+      <h1 title={before ? `${before} → ${name}` : name}><bdi>{before ? `${before.split("/").pop()} → ` : ""}{name.split("/").pop()}</bdi></h1>
+      {state.methods.length > 1 && <label class="method">Method <select value={state.methodIndex.value} onChange={(event) => state.select(null, { method: Number(event.currentTarget.value), reveal: false })}>{state.methods.map(({ name: title, calls }, index) => <option value={index}>{title} ({calls.length})</option>)}</select></label>}
+      {method && <SearchBox state={state} />}
+      {groupings.length > 1 && <label class="wide">Groups <select value={state.by.value} onChange={(event) => { state.grouping.value = event.currentTarget.value as Grouping; }}>{groupings.map((by) => <option value={by}>by {by}</option>)}</select></label>}
+      {heats.length > 0 && <label class="wide">Colour <select value={state.heat.value ?? ""} onChange={(event) => { state.heat.value = (event.currentTarget.value || null) as Heat | null; }}><option value="">by kind</option>{heats.map((heat) => <option value={heat}>by {heat}</option>)}</select></label>}
+      <button type="button" class="help" aria-label="Help" title="Help (?)" onClick={() => { state.isHelpOpen.value = true; }}>?</button>
+    </header>
+  );
+}
+
+function SearchBox({ state }: { state: State }) {
+  const [isOpen, setOpen] = useState(false);
+  const [active, setActive] = useState(-1);
+  const input = useRef<HTMLInputElement>(null);
+  const query = state.query.value;
+  const hits = useMemo(() => search(state.methods, query, state.methodIndex.value), [query, state.methodIndex.value]);
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => setActive(-1), [query]);
+  useEffect(() => { list.current?.children[active]?.scrollIntoView({ block: "nearest" }); }, [active]);
+  const go = (at: number) => {
+    const hit = hits[at];
+    if (!hit) return;
+    setActive(at);
+    state.select(hit.selection, { method: hit.method });
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Escape") { state.query.value = ""; setOpen(false); input.current?.blur(); }
+    else if (event.key === "Enter") go(hits.length === 0 ? -1 : (Math.max(active, -1) + (event.shiftKey ? hits.length - 1 : 1)) % hits.length);
+    else if (event.key === "ArrowDown") setActive(Math.min(hits.length - 1, active + 1));
+    else if (event.key === "ArrowUp") setActive(Math.max(0, active - 1));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="search" onFocusOut={(event) => { if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOpen(false); }}>
+      <input ref={input} id="search" role="combobox" aria-expanded={isOpen && query !== ""} aria-controls="hits" aria-autocomplete="list" {...(active >= 0 ? { "aria-activedescendant": `hit${active}` } : {})}
+        placeholder="Search ( / )" aria-label="Search operators, values and sources" value={query} onInput={(event) => { state.query.value = event.currentTarget.value; setOpen(true); }} onFocus={() => setOpen(true)} onKeyDown={onKeyDown} />
+      {query !== "" && <span class="hits" aria-live="polite">{hits.length >= 200 ? "200+" : counted(hits.length, "hit")}</span>}
+      {isOpen && query !== "" && (
+        <ul id="hits" role="listbox" aria-label="Hits" ref={list}>
+          {hits.slice(0, 100).map((hit, at) => (
+            <li key={at} id={`hit${at}`} role="option" aria-selected={at === active} onMouseDown={(event) => { event.preventDefault(); go(at); }}>
+              <Swatch kind={hit.kind} isDark={state.isDark.value} /> <b><bdi>{hit.title}</bdi></b> <span class="quiet"><bdi>{hit.text}</bdi></span>{hit.method !== state.methodIndex.value && <span class="quiet"> in {state.methods[hit.method]?.name}</span>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
