@@ -1,6 +1,6 @@
 // A method as the views use it: its calls in the order in which they are drawn, with what an older file had and this one
 // has not. All of it is derived from the document; nothing here knows of the page.
-import type { MethodData, NodeData, PayloadData, ReportDocument, ValueData } from "./document";
+import type { Callee, MethodData, NodeData, PayloadData, ReportDocument, ValueData } from "./document";
 import { shortName } from "./names";
 
 export type Change = "added" | "removed" | "changed";
@@ -13,6 +13,7 @@ export interface Call {
   readonly name: string;
   readonly kind: string;
   readonly change: Change | null;
+  readonly callee: Callee | undefined;
 }
 export interface Method {
   readonly index: number;
@@ -40,7 +41,8 @@ export function methodsOf(document: ReportDocument): Method[] {
     const sides = base?.methods[index];
     const callOf = (method: MethodData, node: NodeData, at: number, change: Change | null): Call => {
       const label = method.labels[node.label] ?? "";
-      return { index: at, data: node, label, name: shortName(label), kind: method.callees?.[node.label]?.kind ?? (node.delegate === undefined ? "other" : "delegate"), change };
+      const callee = method.callees?.[node.label];
+      return { index: at, data: node, label, name: shortName(label), kind: callee?.kind ?? (node.delegate === undefined ? "other" : "delegate"), change, callee };
     };
     const changeOf = (node: NodeData, at: number): Change | null => {
       if (sides && sides.nodes[at] === null) return "added";
@@ -89,7 +91,7 @@ function addRemoved(
     // The delegate is one of the older file, so that it has no payload here.
     const { delegate: _, jump: __, module: ___, trace: ____, ...rest } = node;
     const moved: NodeData = { ...rest, args: (node.args ?? []).map(value), writes: (node.writes ?? []).map(value).filter(isNumber), reads, findings: [] };
-    calls.push({ ...callOf(old, moved, index, "removed"), kind: old.callees?.[node.label]?.kind ?? "other" });
+    calls.push(callOf(old, moved, index, "removed"));
     order.splice(++after, 0, index);
   });
 }
@@ -106,8 +108,7 @@ export function payloadOf(method: Method, call: Call): PayloadData | undefined {
 
 /** The arguments of a call by name, with what is passed. */
 export function argumentsOf(method: Method, call: Call): Argument[] {
-  const callee = method.data.callees?.[call.data.label];
-  const known = call.change === "removed" ? undefined : callee?.args;
+  const known = call.callee?.args;
   const args = call.data.args ?? [];
   const shown = known ? args.slice(0, known.length) : args;
   const payload = payloadOf(method, call);

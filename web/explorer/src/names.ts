@@ -1,9 +1,9 @@
 // How names, numbers, sizes and times are printed. Pure functions on strings and numbers.
 
-/** `aten::add.out` is `add`; names of other namespaces keep what distinguishes them. */
+/** `aten::add.out` is `add`, `aten::_native_batch_norm_legit.out` is `batch_norm`; a name without a namespace is itself. */
 export function shortName(label: string): string {
-  const match = /^(?:\w+::)_?(.+?)(?:\.[A-Za-z_]*out\w*|\.\w+)?$/.exec(label);
-  return match?.[1] ?? label;
+  const match = /^\w+::_?(?:native_)?([^.]+)/.exec(label);
+  return match?.[1]?.replace(/_legit(?:_no_training|_no_stats|_functional)?$/, "") ?? label;
 }
 
 export function grouped(value: number): string {

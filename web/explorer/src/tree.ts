@@ -26,6 +26,8 @@ const MANY = 40;
 const BLOCK = 10;
 // More inputs or outputs are one group.
 const PORTS = 8;
+// Boxes that the first view has at least, if the method has as many.
+const FEW = 30;
 // Most names of modules, and frames of a stack trace, that are groups.
 const LEVELS = 16;
 
@@ -129,7 +131,7 @@ function groups(method: Method, paths: string[][], depth: number, start: number,
     else {
       const children = groups(method, paths, depth + 1, at, stop);
       // A level that separates nothing is left out.
-      if (stop - at === end - start && depth > 0) return children;
+      if (stop - at === end - start) return children;
       parts.push({ id: `${at}-${stop - 1}`, kind: "group", title: titleOf(label, paths[at]?.[depth - 1]), start: at, end: stop, children });
     }
     at = stop;
@@ -200,10 +202,13 @@ export function openFirst(tree: readonly Part[], most: number): Set<string> {
       count += part.children!.length;
       next.push(...part.children!.filter(isOpenable));
     };
-    // All groups of a level, or, if they have names, the first that fit.
+    // All groups of a level; or the first that fit, if there would be few boxes otherwise.
+    const isFew = count < FEW;
     if (count + added <= most) groups.forEach(openPart);
-    else for (const part of groups) if (!part.isBlock && count + part.children!.length <= most) openPart(part);
-    for (const part of payloads) if (count + part.children!.length <= most) openPart(part);
+    else if (isFew) for (const part of groups) if (count + part.children!.length <= most) openPart(part);
+    const operations = payloads.reduce((sum, part) => sum + part.children!.length, 0);
+    if (count + operations <= most) payloads.forEach(openPart);
+    else if (isFew) for (const part of payloads) if (count + part.children!.length <= most) openPart(part);
     level = next;
   }
   return open;

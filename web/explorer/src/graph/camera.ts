@@ -6,9 +6,13 @@ export interface Area { x: number; y: number; width: number; height: number }
 
 const SCALES = { least: 0.01, most: 4 };
 
-export function fit(area: Area, view: { width: number; height: number }, most = 1.25, margin = 16): Camera {
-  const scale = Math.max(SCALES.least, Math.min(most, (view.width - 2 * margin) / Math.max(area.width, 1), (view.height - 2 * margin) / Math.max(area.height, 1)));
-  return { scale, x: area.x + area.width / 2 - view.width / scale / 2, y: area.y + area.height / 2 - view.height / scale / 2 };
+// Room around the whole picture; the legend and the buttons are at the lower border.
+const MARGIN = { side: 14, top: 12, bottom: 46 };
+
+export function fit(area: Area, view: { width: number; height: number }, most = 1.25): Camera {
+  const height = view.height - MARGIN.top - MARGIN.bottom;
+  const scale = Math.max(SCALES.least, Math.min(most, (view.width - 2 * MARGIN.side) / Math.max(area.width, 1), height / Math.max(area.height, 1)));
+  return { scale, x: area.x + area.width / 2 - view.width / scale / 2, y: area.y + area.height / 2 - (MARGIN.top + height / 2) / scale };
 }
 /** Zooms around a point of the view, which stays where it is. */
 export function zoom({ x, y, scale }: Camera, factor: number, at: { x: number; y: number }): Camera {

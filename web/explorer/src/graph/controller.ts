@@ -92,7 +92,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
   }
   function style(at: Scene): Style {
     const selected = selectedBox(at);
-    return { theme, isDark: state.isDark.value, selected: new Set(selected ? [selected] : []), hovered, hits: hitsOf(at), heat: heatOf(at) };
+    return { theme, isDark: state.isDark.value, isComparison: state.document.changes != null && state.heat.value === null, selected: new Set(selected ? [selected] : []), hovered, hits: hitsOf(at), heat: heatOf(at) };
   }
 
   // Building.
@@ -266,7 +266,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     const [left, top] = [(width - scene.width * scale) / 2, (height - scene.height * scale) / 2];
     if (!paintedMap) {
       const small: Camera = { scale, x: -left / scale, y: -top / scale };
-      paint(paper, scene, small, { width, height }, 1, { ...style(scene), selected: new Set(), hovered: null, hits: null });
+      paint(paper, scene, small, { width, height }, 1, { ...style(scene), selected: new Set(), hovered: null, hits: null, isMap: true });
       paintedMap = paper.getImageData(0, 0, width, height);
     } else paper.putImageData(paintedMap, 0, 0);
     paper.strokeStyle = theme.accent;

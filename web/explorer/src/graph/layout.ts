@@ -59,14 +59,26 @@ function loop({ x, y }: Point, { width, height }: { width: number; height: numbe
 
 interface Flat { boxes: Point[]; routes: Point[][]; sizes: Level["sizes"]; aspect: number }
 
-/** Cuts a high level between rows of boxes, and places the parts beside each other. */
+// Smaller and lower levels are not folded.
+const FOLDED = { boxes: 6, height: 700, columns: 12 };
+
+/** Cuts a high level between rows of boxes, and places the parts beside each other, in as many columns as fit the view best. */
 function fold(flat: Flat): Placed {
-  const { boxes, routes, sizes, aspect } = flat;
   const bounds = boundsOf(flat);
   const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top];
-  const wanted = Math.round(Math.sqrt((aspect * height) / Math.max(width + GAP.column, 1)));
-  const cuts = wanted < 2 || sizes.length < 6 ? [] : cutsOf(flat, bounds, wanted);
-  if (cuts.length === 0) return { boxes, routes, width, height };
+  let best: Placed = { boxes: flat.boxes, routes: flat.routes, width, height };
+  if (flat.sizes.length < 3 || (flat.sizes.length < FOLDED.boxes && height < FOLDED.height)) return best;
+  // What a level needs of a view of this aspect; a column more has to be worth it.
+  const need = (placed: Placed) => Math.max(placed.width / flat.aspect, placed.height);
+  const likely = Math.sqrt((flat.aspect * height) / Math.max(width + GAP.column, 1));
+  for (let columns = Math.max(2, Math.floor(likely) - 1); columns <= Math.min(FOLDED.columns, Math.ceil(likely * 1.5) + 1); columns++) {
+    const cuts = cutsOf(flat, bounds, columns);
+    const placed = cuts.length === 0 ? best : inColumns(flat, bounds, cuts);
+    if (need(placed) < need(best) * 0.93) best = placed;
+  }
+  return best;
+}
+function inColumns({ boxes, routes, sizes }: Flat, bounds: { top: number; bottom: number }, cuts: number[]): Placed {
   const borders = [bounds.top, ...cuts, bounds.bottom];
   const columnOf = (y: number) => { let column = 0; while (column < cuts.length && y > cuts[column]!) column++; return column; };
   const columns = borders.slice(1).map((end, at) => ({ top: borders[at]!, end, left: Infinity, right: -Infinity }));

@@ -16,6 +16,10 @@ export interface Style {
   readonly selected: ReadonlySet<Box>;
   readonly hovered: Box | null;
   readonly hits: ReadonlySet<Box> | null;
+  /** A small picture, without texts and summaries. */
+  readonly isMap?: boolean;
+  /** Two files: only what differs has a colour. */
+  readonly isComparison: boolean;
   /** From 0 to 1, with a text; null without heat. */
   readonly heat: ((box: Box) => { part: number; text: string } | null) | null;
 }
@@ -71,13 +75,13 @@ export function isSummarized(box: Box, scale: number): boolean {
   return box.children !== null && LEAF * scale < LEAST && box.children.every((child) => child.children === null || isSummarized(child, scale));
 }
 /** Boxes that are painted as boxes of their own, with the containers. */
-export function visibleBoxes(scene: Scene, camera: Camera, view: { width: number; height: number }): Box[] {
+export function visibleBoxes(scene: Scene, camera: Camera, view: { width: number; height: number }, isMap = false): Box[] {
   const found: Box[] = [];
   const visit = (boxes: readonly Box[]) => {
     for (const box of boxes) {
       if (!isVisible(camera, box, view)) continue;
       found.push(box);
-      if (box.children && !isSummarized(box, camera.scale)) visit(box.children);
+      if (box.children && (isMap || !isSummarized(box, camera.scale))) visit(box.children);
     }
   };
   visit(scene.roots);
@@ -138,7 +142,8 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, camera: C
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = theme.page;
   context.fillRect(0, 0, view.width, view.height);
-  const visible = visibleBoxes(scene, camera, view);
+  const isMap = style.isMap ?? false;
+  const visible = visibleBoxes(scene, camera, view, isMap);
   const labels: Label[] = [];
   const levels = pathsOf(scene);
   const edges = (parent: Box | null) => {
@@ -155,32 +160,33 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, camera: C
   };
   edges(null);
   for (const box of visible) {
-    const isOpen = box.children !== null && !isSummarized(box, camera.scale);
-    paintBox(context, box, isOpen, camera, style, labels);
+    const isOpen = box.children !== null && (isMap || !isSummarized(box, camera.scale));
+    const { fill, heat } = paintBox(context, box, isOpen, camera, style);
     if (isOpen) edges(box);
+    if (!isMap) paintTexts(context, box, isOpen, camera, style, heat, fill, labels);
   }
   if (camera.scale > 0.35) arrows(context, scene, camera, view, theme);
   highlight(context, scene, camera, view, ratio, style, labels);
   return labels;
 }
 
-function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, camera: Camera, style: Style, labels: Label[]): void {
+function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, camera: Camera, style: Style): { fill: string; heat: string } {
   const { theme, isDark } = style;
   const { x, y, width, height } = toScreen(camera, box);
-  const colour = colourOf(box.kind, isDark);
+  const colour = style.isComparison ? theme.muted : colourOf(box.kind, isDark);
   const isGroup = box.part.kind === "group";
   const isPort = box.part.kind === "input" || box.part.kind === "output";
   const heat = style.heat?.(box) ?? null;
   const isDimmed = style.hits !== null && !style.hits.has(box) && !isOpen;
   const change = box.change === null ? null : theme[box.change];
-  let fill = isOpen ? mix(theme.page, box.isDelegate ? colourOf("delegate", isDark) : theme.text, box.isDelegate ? 0.09 : 0.04) : mix(theme.panel, colour, isPort ? 0.1 : isDark ? 0.3 : 0.17);
+  let fill = isOpen ? mix(theme.page, box.isDelegate ? colourOf("delegate", isDark) : theme.text, box.isDelegate ? 0.09 : 0.04) : mix(theme.panel, colour, isPort ? 0.1 : style.isComparison ? 0.05 : isDark ? 0.3 : 0.17);
   if (style.heat && !isOpen) fill = heat ? mix(theme.panel, theme.heat, 0.08 + 0.8 * heat.part) : theme.panel;
   if (box.change !== null && !isOpen && !style.heat) fill = mix(theme.panel, change!, 0.22);
   if (isDimmed) fill = mix(fill, theme.page, 0.65);
   if (width < 3 || height < 3) {
     context.fillStyle = style.heat ? fill : mix(theme.page, colour, 0.7);
     context.fillRect(x, y, Math.max(width, 1), Math.max(height, 1));
-    return;
+    return { fill, heat: "" };
   }
   const radius = Math.min(isPort ? height / 2 : 5 * camera.scale, 8, height / 3);
   const outline = () => { context.beginPath(); context.roundRect(x, y, width, height, radius); };
@@ -213,18 +219,17 @@ function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, 
     context.save();
     outline();
     context.clip();
-    context.fillStyle = isDimmed ? mix(colour, theme.page, 0.6) : colour;
+    context.fillStyle = isDimmed ? mix(colour, theme.page, 0.6) : change ?? colour;
     context.fillRect(x, y, Math.max(2, Math.min(5, 4 * camera.scale)), height);
     context.restore();
   }
-  paintTexts(context, box, { x, y, width, height }, isOpen, camera, style, heat?.text ?? "", fill, labels);
+  return { fill, heat: heat?.text ?? "" };
 }
 
 function paintTexts(
-  context: CanvasRenderingContext2D, box: Box, area: { x: number; y: number; width: number; height: number }, isOpen: boolean, camera: Camera,
-  { theme }: Style, heat: string, fill: string, labels: Label[],
+  context: CanvasRenderingContext2D, box: Box, isOpen: boolean, camera: Camera, style: Style, heat: string, fill: string, labels: Label[],
 ): void {
-  const { x, y, width, height } = area;
+  const { x, y, width, height } = toScreen(camera, box);
   const isSum = box.children !== null && !isOpen;
   const title = isSum ? Math.max(10, Math.min(14, height / 4)) : Math.max(10, 13 * camera.scale);
   const room = isOpen ? 26 * camera.scale : height;
@@ -245,9 +250,12 @@ function paintTexts(
     const shown = fitted(text, isTitle, size, most);
     if (shown === "") return;
     context.font = isTitle ? `600 ${size}px ${FONT}` : `${size}px ${FONT}`;
+    const wide = measureText(shown, isTitle) * (size / (isTitle ? 13 : 11));
+    // Edges lead through the title of an open group.
+    if (isOpen) { context.fillStyle = fill; context.fillRect(x + inset - 2, at - size / 2, wide + 4, size); }
     context.fillStyle = colour;
     context.fillText(shown, x + inset, at);
-    labels.push({ box, text: shown, x: x + inset, y: at - size / 2, width: measureText(shown, isTitle) * (size / (isTitle ? 13 : 11)), height: size });
+    labels.push({ box, text: shown, x: x + inset, y: at - size / 2, width: wide, height: size });
   };
   put(box.title, true, title, top + title / 2, width - inset * 1.5 - sign - badgeWidth, ink);
   lines.forEach((text, at) => put(text, false, line, top + title + step * (at + 0.55), width - inset * 1.5, mix(ink, fill, 0.22)));
@@ -276,7 +284,8 @@ function isLight(colour: string): boolean {
 function arrows(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, theme: Theme): void {
   context.fillStyle = theme.edge;
   context.beginPath();
-  for (const { points } of scene.routes) {
+  for (const { points, hasArrow } of scene.routes) {
+    if (!hasArrow) continue;
     const [before, last] = [points[points.length - 2], points[points.length - 1]];
     if (before && last) arrow(context, before, last, camera, view);
   }

@@ -28,6 +28,8 @@ export interface Route {
   /** The box in which it is, or null at the top. */
   readonly parent: Box | null;
   readonly isJump: boolean;
+  /** False at the border of a group, where the edge goes on. */
+  readonly hasArrow: boolean;
   /** Indices of the edges of the scene that take this route. */
   readonly edges: number[];
 }
@@ -50,6 +52,8 @@ export const LINE = 11;
 const PADDING = 12;
 const HEADER = 26;
 const WIDEST = 260;
+/** Most characters of a line. */
+const LONGEST = 36;
 
 /** Levels that were laid out before, by what they consist of. */
 export type LayoutCache = Map<string, Placed>;
@@ -119,9 +123,9 @@ export function* sceneOf(
     [...(levels.get(parent)?.values() ?? [])].forEach(({ edge, isJump, edges: own }, at) => {
       const points = result.routes[at]!.map(({ x, y }) => ({ x: x + left, y: y + top }));
       // Edges to and from the borders of a box end at these.
-      if (parent && edge.from === ENTRY && points[0]) points.unshift({ x: points[0].x, y: parent.y + HEADER - 4 });
+      if (parent && edge.from === ENTRY && points[0]) points.unshift({ x: points[0].x, y: parent.y });
       if (parent && edge.to === EXIT && points.length > 0) points.push({ x: points[points.length - 1]!.x, y: parent.y + parent.height });
-      routes.push({ points, parent, isJump, edges: own });
+      routes.push({ points, parent, isJump, hasArrow: edge.to !== EXIT && children[edge.to]?.children == null, edges: own });
     });
   };
   settle(roots, null, 0, 0);
@@ -191,7 +195,7 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         return value?.bytes === undefined ? [] : [`${node.roles?.[at] ?? "constant"} ${sizesOf(value.type ?? "")}`];
       });
       const attributes = (node.attributes ?? []).map(([name, text]) => `${name} ${text}`);
-      return { title: part.title, lines: filled([[...constants, ...attributes].join(", ")]), kind: node.kind ?? "other", change: null, isDelegate: true };
+      return { title: part.title, lines: filled(wrapped([...constants, ...attributes].join(", "))), kind: node.kind ?? "other", change: null, isDelegate: true };
     }
     case "group": {
       const inner = isInner(part);
@@ -199,8 +203,8 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         ? payloadOf(method, method.calls[part.call!]!)!.nodes.slice(part.start, part.end).map((node) => node.kind ?? "other")
         : method.order.slice(part.start, part.end).map((index) => method.calls[index]!.kind);
       const changes = inner ? [] : method.order.slice(part.start, part.end).flatMap((index) => method.calls[index]!.change ?? []);
-      const [count = "", names = ""] = splitSummary(summaryOf(method, part));
-      return { title: part.title, lines: filled([count, names]), kind: mainKind(kinds), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
+      const summary = summaryOf(method, part);
+      return { title: part.title, lines: filled(wrapped(part.isBlock ? summary.slice(summary.indexOf(": ") + 2) : summary)), kind: mainKind(kinds), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
     }
     case "call": {
       const call = method.calls[part.call!]!;
@@ -209,12 +213,14 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
       const delegate = call.data.delegate === undefined ? undefined : method.data.delegates[call.data.delegate];
       const lines = delegate
         ? filled([delegate.name, payload ? counted(payload.nodes.length, "operation") : undefined])
-        : filled([output.startsWith("values[") ? "" : output, parametersOf(method, call)]);
+        : filled([output.startsWith("values[") ? "" : output, ...wrapped(parametersOf(method, call))]);
       return { title: part.title, lines, kind: call.kind, change: call.change, isDelegate: delegate !== undefined };
     }
   }
 }
-const splitSummary = (text: string): [string, string] => {
-  const colon = text.indexOf(": ");
-  return colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 2)];
-};
+/** At most two lines, divided at a comma. */
+function wrapped(text: string): string[] {
+  if (text.length <= LONGEST) return [text];
+  const end = text.lastIndexOf(", ", LONGEST);
+  return end < 0 ? [text] : [text.slice(0, end + 1), text.slice(end + 2)];
+}

@@ -82,7 +82,7 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
   const time = timesOf(state.document, method).get(call.index);
   const total = [...timesOf(state.document, method).values()].reduce((sum, value) => sum + value, 0);
   const { macs, planned = 0, constant = 0, written = 0 } = data.work ?? {};
-  const library = method.data.callees?.[data.label]?.library;
+  const library = call.callee?.library;
   const args = argumentsOf(method, call);
   return (
     <section>

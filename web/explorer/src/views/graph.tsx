@@ -47,9 +47,9 @@ function Legend({ state, kinds }: { state: State; kinds: readonly string[] }) {
   const hasChanges = state.document.changes != null;
   return (
     <div class="legend over" aria-label="Legend" role="group">
-      {hasChanges && ["added", "removed", "changed"].map((change) => <span><span class={`swatch change-${change}`} /> {change}</span>)}
+      {hasChanges && !state.heat.value && ["added", "removed", "changed"].map((change) => <span><span class={`swatch change-${change}`} /> {change}</span>)}
       {state.heat.value ? <span class="ramp"><span>least {state.heat.value}</span><span class="gradient" /><span>most</span></span>
-        : kinds.map((kind) => <span><Swatch kind={kind} isDark={state.isDark.value} /> {KINDS.get(kind)?.title}</span>)}
+        : !hasChanges && kinds.map((kind) => <span><Swatch kind={kind} isDark={state.isDark.value} /> {KINDS.get(kind)?.title}</span>)}
     </div>
   );
 }
