@@ -59,7 +59,7 @@ export function network(count, { delegated = false, times = false, statistics = 
     for (const step of steps) if (nodes.length < count) current = step();
     block++;
   }
-  const method = { name, inputs: [input], outputs: [[current, writer.get(current)]], values, labels, nodes, delegates, frames: [], findings: [], differences: [], callees, modules };
+  const method = { name, inputs: [input], outputs: [[current, writer.get(current)]], values, labels, nodes, delegates, frames: [], findings: [], differences: [], callees: callees.map((_, at) => at), modules };
   const tensors = nodes.map((node, at) => ({ value: node.writes[0], name: values[node.writes[0]].name, type, offset: 65536 * (at % 3), bytes: 65536, alive: [at + 1, Math.min(at + 4, nodes.length + 1)] }));
   const bytes = weights.reduce((sum, weight) => sum + weight.bytes, 0);
   const document = {
@@ -69,7 +69,7 @@ export function network(count, { delegated = false, times = false, statistics = 
       tensors: { name: "", bytes: bytes + 4096, children: [...weights.map((weight) => ({ name: `${weight.name} (methods.${name}.values[${weight.values[0][1]}])`, bytes: weight.bytes })), { name: `methods.${name}.values`, bytes: 4096 }] },
       findings: [{ rule: "G-01", severity: "warning", title: "A rule.", why: "A reason.", runtime: "accepts it", offset: 12, path: `methods.${name}.instructions[0]`, found: `one thing${hostile}`, expected: "another" }], truncated: [] }],
     memory: { methods: [{ name, planned: 196608, instructions: nodes.map(({ label }) => labels[label]), pools: [{ pool: 1, device: "cpu", bytes: 196608, unshared: 65536 * (nodes.length + 1), lower_bound: 196608, peak: { time: Math.min(3, nodes.length), event: "an instruction" }, timeline: [], tensors }] }], total: { bytes: 200000, with_files: bytes + 204096 } },
-    graph: { version: 4, methods: [method], payloads, weights },
+    graph: { version: 4, methods: [method], payloads, callees, weights },
     text: { text: yaml(method), reason: null, methods: [{ line: 2, values: values.map(() => 0), nodes: nodes.map((_, at) => 4 + at), delegates: [] }] },
   };
   nodes[0].findings = [0];
@@ -127,7 +127,7 @@ export function twoFiles(count = 40) {
   document.changes = { left: { size: 1000, instructions: count + 1 }, right: { size: 900, instructions: count }, differences: [{ area: "meaning", kind: "removed", topic: "instruction", path: `methods.forward.instructions[1]`, left: { value: "batch_norm" } }, { area: "meaning", kind: "changed", topic: "instruction", path: "methods.forward.instructions[3]", left: { value: "relu" }, right: { value: "gelu" } }] };
   // The new instruction i is the old i + 1, but for the first; the last one is new.
   const nodes = document.graph.methods[0].nodes.map((_, at) => (at === 0 ? 0 : at === count - 1 ? null : at + 1));
-  document.base = { graph: old.graph, methods: [{ base: 0, nodes, values: document.graph.methods[0].values.map((_, at) => (at < old.graph.methods[0].values.length ? at : null)) }] };
+  document.base = { graph: old.graph, methods: [{ method: 0, nodes, values: document.graph.methods[0].values.map((_, at) => (at < old.graph.methods[0].values.length ? at : null)) }] };
   document.graph.methods[0].nodes[3].differences = [1];
   return document;
 }

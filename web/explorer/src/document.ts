@@ -12,7 +12,7 @@ export interface ValueData {
 export interface Work { macs?: number | null; planned?: number; constant?: number; written?: number }
 export interface NodeData {
   label: number; delegate?: number; args?: (number | null)[]; writes?: number[]; reads?: [number, ...(number | null)[]][];
-  jump?: number; always?: boolean; trace?: number[]; texts?: Record<string, string>; module?: number; work?: Work;
+  jump?: number; always?: boolean; trace?: number[]; texts?: [number, string][]; module?: number; work?: Work;
   more_reads?: number; more_writes?: number; findings?: number[]; differences?: number[];
 }
 export interface DelegateData {
@@ -23,7 +23,8 @@ export interface FrameData { file?: string; line?: number; name?: string; contex
 export interface MethodData {
   name: string; inputs: number[]; outputs: [number, ...(number | null)[]][]; values: ValueData[]; labels: string[];
   nodes: NodeData[]; delegates: DelegateData[]; frames: FrameData[]; findings?: number[]; differences?: number[];
-  callees?: Callee[]; modules?: { name: string; parent?: number | null }[];
+  /** Indices of the callees of the graph, parallel to `labels`. */
+  callees?: number[]; modules?: { name: string; parent?: number | null }[];
 }
 export interface PayloadValue {
   name?: string; type?: string; bytes?: number; statistics?: Statistics | null; quantization?: [string, string][];
@@ -35,7 +36,7 @@ export interface PayloadData { values: PayloadValue[]; inputs: number[]; outputs
 export interface WeightData {
   name: string; type: string; bytes: number; values?: [number, number][]; payload_values?: [number, number][]; key?: string;
 }
-export interface GraphData { methods: MethodData[]; payloads: PayloadData[]; weights?: WeightData[] }
+export interface GraphData { methods: MethodData[]; payloads: PayloadData[]; callees?: Callee[]; weights?: WeightData[] }
 
 export interface SizeNode { name: string; bytes: number; children?: SizeNode[] }
 export interface Finding {
@@ -92,7 +93,7 @@ export interface Difference {
 export interface Changes { left: Record<string, unknown>; right: Record<string, unknown>; differences?: Difference[]; list?: Difference[] }
 export interface Base {
   graph: GraphData | null;
-  methods: { base: number | null; nodes: (number | null)[]; values: (number | null)[] }[];
+  methods: ({ method: number; nodes: (number | null)[]; values: (number | null)[] } | null)[];
 }
 
 export interface ReportDocument {

@@ -40,8 +40,9 @@ export function methodsOf(document: ReportDocument): Method[] {
   return (graph?.methods ?? []).map((data, index) => {
     const sides = base?.methods[index];
     const callOf = (method: MethodData, node: NodeData, at: number, change: Change | null): Call => {
+      const callees = (change === "removed" ? base?.graph : graph)?.callees;
       const label = method.labels[node.label] ?? "";
-      const callee = method.callees?.[node.label];
+      const callee = callees?.[method.callees?.[node.label] ?? -1];
       return { index: at, data: node, label, name: shortName(label), kind: callee?.kind ?? (node.delegate === undefined ? "other" : "delegate"), change, callee };
     };
     const changeOf = (node: NodeData, at: number): Change | null => {
@@ -50,7 +51,7 @@ export function methodsOf(document: ReportDocument): Method[] {
     };
     const calls = data.nodes.map((node, at) => callOf(data, node, at, changeOf(node, at)));
     const order = data.nodes.map((_, at) => at);
-    const old = sides?.base == null ? undefined : base?.graph?.methods[sides.base];
+    const old = sides && base?.graph?.methods[sides.method];
     const values = [...data.values];
     if (sides && old) addRemoved(old, sides, calls, order, values, callOf);
     return { index, data, name: data.name || `method ${index}`, calls, order, values, payloads: graph?.payloads ?? [] };
@@ -117,7 +118,7 @@ export function argumentsOf(method: Method, call: Call): Argument[] {
     const data = value === null ? undefined : method.values[value];
     const isOutput = payload !== undefined && position >= payload.inputs.length;
     const name = declared?.name ?? (payload ? (isOutput ? `output ${position - payload.inputs.length}` : `input ${position}`) : `argument ${position}`);
-    const text = call.data.texts?.[position] ?? data?.text ?? (data?.items ? itemsText(method, data.items) : data?.name) ?? "out of range";
+    const text = call.data.texts?.find(([at]) => at === position)?.[1] ?? data?.text ?? (data?.items ? itemsText(method, data.items) : data?.name) ?? "out of range";
     return { name, type: declared?.type ?? data?.type ?? "", role: declared?.role ?? (isOutput ? "out" : "in"), value: data?.text === undefined ? value : data.content === "literal" ? null : value, text };
   });
 }

@@ -12,6 +12,12 @@ export interface SizePart {
 export const SIZE_MODES = ["tensor", "module", "kind", "segment"] as const;
 export type SizeMode = (typeof SIZE_MODES)[number];
 
+/** By module if most names have dots. */
+export function firstMode(files: readonly FileData[]): SizeMode {
+  const names = files.flatMap(({ tensors }) => tensors?.children ?? []).map(leaf).filter(({ name, path }) => name !== path);
+  return names.length > 8 && names.filter(({ name }) => name.includes(".")).length * 2 > names.length ? "module" : "tensor";
+}
+
 // More parts of a level are one.
 const PARTS = 250;
 

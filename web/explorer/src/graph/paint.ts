@@ -1,6 +1,7 @@
 // Paints a scene on a canvas. Texts are at least 9 pixels high and never leave their boxes; what is too small for texts
 // is a coloured area, and groups whose boxes would be too small are painted as if they were closed.
 import { colourOf } from "../kinds";
+import { compactType } from "../names";
 import { isOpenable } from "../tree";
 import { type Camera, isVisible, toScreen } from "./camera";
 import type { Box, Route, Scene } from "./scene";
@@ -353,7 +354,7 @@ function edgeLabels(
   context.textBaseline = "middle";
   for (const { route, edge, side } of routes) {
     const { name, type } = scene.edges[edge]!;
-    const text = [name, type].filter((part) => part !== "").join(": ");
+    const text = [name, compactType(type)].filter((part) => part !== "").join(": ");
     if (done.has(edge) || text === "" || done.size >= 24) continue;
     const width = measureText(text, false) + 10;
     const candidates = [0.5, 0.25, 0.75, 0.9, 0.1].flatMap((part) => {

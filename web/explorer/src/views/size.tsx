@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { targetOfPath } from "../links";
 import { mix } from "../graph/paint";
 import { bytes, clip, grouped, percent } from "../names";
-import { SIZE_MODES, type SizeMode, type SizePart, sizeTree } from "../sizes";
+import { SIZE_MODES, type SizeMode, type SizePart, firstMode, sizeTree } from "../sizes";
 import type { State } from "../state";
 import { colourOf, KINDS } from "../kinds";
 import { colourNamed, useSize } from "./parts";
@@ -15,7 +15,8 @@ const PALETTE = [...KINDS.keys()].filter((kind) => !["input", "copy", "creation"
 export function SizeView({ state }: { state: State }) {
   const setting = state.settings.value.get("size") ?? "";
   const [modeName, shape = "treemap"] = setting.split("-");
-  const mode: SizeMode = SIZE_MODES.find((name) => name === modeName) ?? "tensor";
+  const first = useMemo(() => firstMode(state.document.files), []);
+  const mode: SizeMode = SIZE_MODES.find((name) => name === modeName) ?? first;
   const tree = useMemo(() => sizeTree(state.document.files, mode), [mode]);
   const [trail, setTrail] = useState<SizePart[]>([]);
   const [hovered, setHovered] = useState<Cell | null>(null);
@@ -57,7 +58,7 @@ export function SizeView({ state }: { state: State }) {
   }, [top, state.isDark.value]);
   const page = colourNamed("page");
   const describe = (cell: Cell) => `${cell.data.path || cell.data.name}: ${grouped(cell.data.bytes)} bytes, ${percent(cell.data.bytes, tree.bytes)} of ${tree.name}`;
-  const set = (nextMode: string, nextShape: string) => { setTrail([]); state.setting("size", nextMode === "tensor" && nextShape === "treemap" ? null : `${nextMode}-${nextShape}`); };
+  const set = (nextMode: string, nextShape: string) => { setTrail([]); state.setting("size", nextMode === first && nextShape === "treemap" ? null : `${nextMode}-${nextShape}`); };
   return (
     <div class="column">
       <div class="bar">
@@ -78,8 +79,7 @@ export function SizeView({ state }: { state: State }) {
               <g key={index} role="button" tabIndex={cell.depth === 1 ? 0 : -1} aria-label={describe(cell)} class="cell"
                 onClick={() => open(cell)} onPointerEnter={() => setHovered(cell)} onFocus={() => setHovered(cell)} onKeyDown={(event) => { if (event.key === "Enter") open(cell); }}>
                 <rect x={x} y={y} width={w} height={h} fill={fill} stroke={mix(page, colour, 0.6)} />
-                {isTitled && <text x={x + 4} y={y + 12}>{cell.children || h < 28 ? clip(`${cell.data.name} ${bytes(cell.data.bytes)}`, most) : clip(cell.data.name, most)}</text>}
-                {isTitled && !cell.children && h >= 28 && <text x={x + 4} y={y + 25} class="second">{clip(bytes(cell.data.bytes), most)}</text>}
+                {isTitled && linesOf(cell, most, Math.floor((h - 2) / 13)).map((line, at) => <text x={x + 4} y={y + 12 + 13 * at} class={at > 0 ? "second" : ""}>{line}</text>)}
               </g>
             );
           })}
@@ -87,4 +87,19 @@ export function SizeView({ state }: { state: State }) {
       </div>
     </div>
   );
+}
+
+/** The name and the size in as many lines as there is room for; a long name is divided after a dot if possible. */
+function linesOf({ data, children }: Cell, most: number, room: number): string[] {
+  const size = bytes(data.bytes);
+  if (children || room < 2) return [clip(data.name.length + size.length < most ? `${data.name} ${size}` : data.name, most)];
+  const lines: string[] = [];
+  let rest = data.name;
+  while (rest.length > most && lines.length < room - 2) {
+    const dot = Math.max(rest.lastIndexOf(".", most - 1), rest.lastIndexOf("_", most - 1)) + 1;
+    const end = dot > 2 ? dot : most;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end);
+  }
+  return [...lines, clip(rest, most), clip(size, most)];
 }

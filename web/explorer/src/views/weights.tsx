@@ -56,14 +56,14 @@ export function WeightsView({ state }: { state: State }) {
   return (
     <div class="split">
       <div class="main">
-        <Table label="weights" rows={weights} onChoose={choose} isChosen={(weight) => weight === chosen} columns={[
+        <Table label="weights" rows={weights} sort={-3} onChoose={choose} isChosen={(weight) => weight === chosen} columns={[
           { title: "name", value: (weight) => weight.name }, { title: "type", value: ({ type }) => compactType(type), width: "minmax(110px, 1.2fr)" },
           { title: "bytes", value: (weight) => weight.bytes, isNumber: true, show: (weight) => bytes(weight.bytes) },
           ...(weights.some(({ users }) => users > 1) ? [{ title: "used by", value: ({ users }: Weight) => users, isNumber: true }] : []),
           ...(hasData ? [
-            { title: "least", value: ({ statistics }: Weight) => statistics?.minimum, show: ({ statistics }: Weight) => number(statistics?.minimum), isNumber: true },
+            { title: "minimum", value: ({ statistics }: Weight) => statistics?.minimum, show: ({ statistics }: Weight) => number(statistics?.minimum), isNumber: true },
             { title: "mean", value: ({ statistics }: Weight) => statistics?.mean, show: ({ statistics }: Weight) => number(statistics?.mean), isNumber: true },
-            { title: "most", value: ({ statistics }: Weight) => statistics?.maximum, show: ({ statistics }: Weight) => number(statistics?.maximum), isNumber: true },
+            { title: "maximum", value: ({ statistics }: Weight) => statistics?.maximum, show: ({ statistics }: Weight) => number(statistics?.maximum), isNumber: true },
             { title: "zeros", value: ({ statistics }: Weight) => (statistics ? statistics.zeros / Math.max(statistics.elements, 1) : null), show: ({ statistics }: Weight) => (statistics ? `${((100 * statistics.zeros) / Math.max(statistics.elements, 1)).toFixed(1)} %` : ""), isNumber: true },
             { title: "histogram", value: () => null, show: ({ statistics }: Weight) => (statistics ? <Histogram statistics={statistics} isSmall /> : ""), width: "96px" },
           ] : []),
