@@ -2,7 +2,7 @@
 
 export interface Token { readonly kind: "plain" | "comment" | "key" | "string" | "number" | "word" | "mark"; readonly text: string }
 
-const PATTERN = /(#.*$)|("(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?)|([\w./@$-][^\s,:{}[\]#"']*(?=:(?:\s|$)))|(-?(?:0x[\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[\s,}\]]|$))|(\b(?:true|false|null|none)\b(?=[\s,}\]]|$))|([-{}[\],:])|([^\s{}[\],:#"']+|[\s#]+)/g;
+const PATTERN = /(#.*$)|("(?:[^"\\]|\\.)*"?|'(?:[^']|'')*'?)|([\w./@$-][^\s,:{}[\]#"']*(?=:(?:\s|$)))|(-?(?:0x[\da-fA-F_]+|\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=[\s,}\]]|$))|(\b(?:true|false|null|none)\b(?=[\s,}\]]|$))|([-{}[\],:])|([^\s{}[\],:#"']+|\s+)/g;
 const KINDS = ["comment", "string", "key", "number", "word", "mark", "plain"] as const;
 /** A longer line is not divided. */
 const LONGEST = 4000;

@@ -232,7 +232,7 @@ function paintTexts(
 ): void {
   const { x, y, width, height } = toScreen(camera, box);
   const isSum = box.children !== null && !isOpen;
-  const title = isSum ? Math.max(10, Math.min(14, height / 4)) : Math.max(10, 13 * camera.scale);
+  const title = isSum ? Math.max(10, Math.min(14, height / 4)) : Math.max(isOpen ? 9 : 10, 13 * camera.scale);
   const room = isOpen ? 26 * camera.scale : height;
   if (room < title + 1 || width < 26) return;
   const inset = Math.max(5, 10 * camera.scale);

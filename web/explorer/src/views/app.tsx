@@ -30,7 +30,7 @@ const VIEWS: Record<Tab, (props: { state: State }) => ComponentChildren> = {
 export function App({ state, onReady }: { state: State; onReady: (controller: Controller | null) => void }) {
   const controller = useRef<Controller | null>(null);
   const [side, setSide] = useState(340);
-  const [bottom, setBottom] = useState(Math.round(innerHeight * 0.42));
+  const [bottom, setBottom] = useState(Math.round(innerHeight * (innerWidth > 700 ? 0.42 : 0.55)));
   const [isSideOpen, setSideOpen] = useState(innerWidth > 700);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => handleKey(state, controller.current, event);

@@ -1,8 +1,8 @@
 // The annotated bytes of the file: regions as a list, and their bytes as a hex view. Both select each other and the graph.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Region } from "../document";
 import { isSameTarget, targetOfRegion } from "../links";
 import { clipStart, counted, grouped } from "../names";
+import { regionAt } from "../regions";
 import type { State } from "../state";
 import { useVirtual } from "./virtual";
 
@@ -10,18 +10,6 @@ const hex = (value: number, width: number) => value.toString(16).padStart(width,
 const COLUMNS = 16;
 // Colours of adjacent regions differ; the number is that of a class.
 const SHADES = 4;
-
-/** The index of the region that contains an offset. */
-export function regionAt(regions: readonly Region[], offset: number): number {
-  let [low, high] = [0, regions.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (regions[middle]![0] <= offset) low = middle;
-    else high = middle - 1;
-  }
-  const found = regions[low];
-  return found && found[0] <= offset && offset < found[0] + found[1] ? low : -1;
-}
 
 export function BytesView({ state }: { state: State }) {
   const bytes = state.document.bytes!;

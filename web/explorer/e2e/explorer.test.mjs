@@ -1,0 +1,286 @@
+// The explorer in Chromium: what is visible of models of all sizes, addresses, keyboard, accessibility, and that a page
+// asks for nothing. Times are printed; they fail only far beyond what is aimed at, because machines differ.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { LAUNCH } from "./browser.mjs";
+import { methods, network, twoFiles, unreadable } from "./documents.mjs";
+import { pageOf } from "./page.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = mkdtempSync(join(tmpdir(), "explorer-"));
+const HOSTILE = "<img src=x onerror=window.hacked=1>\"'&</script>";
+const SIZES = [[1400, 900], [400, 800]];
+let browser;
+before(async () => { browser = await chromium.launch(LAUNCH); });
+after(() => browser.close());
+
+let number = 0;
+/** Opens a page, and fails if it writes to the console, throws, or asks for anything but itself. */
+async function open(t, document, fragment = "", { size = SIZES[0], scheme = "light" } = {}) {
+  const file = join(folder, `${number++}.html`);
+  writeFileSync(file, pageOf(document));
+  const context = await browser.newContext({ viewport: { width: size[0], height: size[1] }, colorScheme: scheme, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => problems.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => problems.push(String(error.stack)));
+  page.on("request", (request) => { if (!request.url().startsWith("file:")) problems.push(request.url()); });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(problems, []);
+  });
+  await page.goto(`file://${file}${fragment}`);
+  if (document.graph) await page.waitForFunction(() => window.explorer?.graph()?.isReady());
+  await settled(page);
+  return page;
+}
+/** Waits until what was requested is painted. */
+const settled = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
+const boxes = (page) => page.evaluate(() => window.explorer.graph().boxes());
+const labels = (page) => page.evaluate(() => window.explorer.graph().labels());
+const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
+const view = (page) => page.evaluate(() => { const { x, y, width, height } = document.querySelector(".drawing").getBoundingClientRect(); return { x, y, width, height }; });
+const overlaps = (a, b) => a.x < b.x + b.width - 0.5 && b.x < a.x + a.width - 0.5 && a.y < b.y + b.height - 0.5 && b.y < a.y + a.height - 0.5;
+function noOverlap(list) {
+  list.forEach((a, at) => list.slice(at + 1).forEach((b) => assert.ok(!overlaps(a, b), `${JSON.stringify(a)} and ${JSON.stringify(b)}`)));
+}
+async function accessible(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, any }) => `${html.slice(0, 160)} ${any[0]?.message ?? ""}`).join("; ")}`), []);
+}
+
+for (const count of [1, 20, 300, 3000, 10000]) {
+  for (const delegated of [false, true]) {
+    for (const size of SIZES) {
+      test(`the first view of ${count}${delegated ? " delegated" : ""} at ${size[0]} x ${size[1]}`, async (t) => {
+        const page = await open(t, network(count, { delegated }), "", { size });
+        const [shown, { width, height }, written] = [await boxes(page), await view(page), await labels(page)];
+        assert.ok(shown.length <= 150, `${shown.length} boxes`);
+        if (count >= 300) assert.ok(shown.length >= 30, `${shown.length} boxes`);
+        for (const box of shown) assert.ok(box.x >= -1 && box.y >= -1 && box.x + box.width <= width + 1 && box.y + box.height <= height + 1, `${box.id} is in the window`);
+        assert.ok(written.length > 0);
+        for (const label of written) assert.ok(label.height >= 9, `${label.text} can be read`);
+        noOverlap(written);
+        for (const label of written) {
+          const box = shown.find(({ id }) => id === label.id);
+          assert.ok(label.x + label.width <= box.x + box.width + 1, `${label.text} is inside of its box`);
+        }
+        const first = await page.evaluate(() => window.explorer.firstView());
+        t.diagnostic(`${Math.round(first)} ms to the first view, ${shown.length} boxes`);
+        assert.ok(first < 15000);
+      });
+    }
+  }
+}
+
+test("all of a convolution's arguments are in the panel", async (t) => {
+  const page = await open(t, network(20), "#forward/4");
+  const names = await page.locator(".arguments th bdi").allTextContents();
+  assert.deepEqual(names, ["input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups", "out"]);
+  const text = await page.locator(".arguments").innerText();
+  for (const part of ["layer0.block1.conv.weight", "[1, 1]", "[0, 0]", "false", "float32 [16, 16, 3, 3]"]) assert.ok(text.includes(part), part);
+});
+
+test("search finds, centres, and goes on", async (t) => {
+  const page = await open(t, network(3000));
+  await page.keyboard.press("/");
+  await page.keyboard.type("layer100_block2_relu");
+  assert.ok(await page.locator("#hits li").count() > 0);
+  await page.keyboard.press("Enter");
+  await settled(page);
+  await page.waitForFunction(() => window.explorer.graph().isReady());
+  await settled(page);
+  assert.match(await hash(page), /^#forward\/1610/);
+  const chosen = (await boxes(page)).find(({ id }) => id === "1610");
+  const { width, height } = await view(page);
+  assert.ok(Math.abs(chosen.x + chosen.width / 2 - width / 2) < 2 && Math.abs(chosen.y + chosen.height / 2 - height / 2) < 2);
+  assert.ok(chosen.height > 20);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.inputValue("#search"), "");
+});
+
+test("addresses restore the view, and Back goes back", async (t) => {
+  const document = network(300, { delegated: true, times: true });
+  const page = await open(t, document);
+  const { x, y } = await view(page);
+  const box = (await boxes(page)).find(({ id }) => id === "10-19");
+  await page.mouse.click(x + box.x + 20, y + box.y + box.height / 2);
+  await settled(page);
+  assert.equal(await hash(page), "#forward/10-19");
+  await page.click("role=tab[name='Memory']");
+  await settled(page);
+  assert.equal(await hash(page), "#forward/10-19&tab=memory");
+  await page.goBack();
+  await settled(page);
+  assert.equal(await hash(page), "#forward/10-19");
+  assert.equal(await page.locator(".tabpanel:visible").count(), 0);
+  const other = await open(t, document, "#forward/4.2&tab=time&heat=time");
+  assert.ok((await boxes(other)).some(({ id }) => id === "4.2"));
+  assert.equal(await other.inputValue("select >> nth=1"), "time");
+  assert.equal(await other.locator(".side h2").innerText(), "conv2d");
+  assert.equal(await other.locator("[role=tab][aria-selected=true]").innerText(), "Time");
+  const weight = await open(t, network(40, { statistics: true }), "#weight=layer1.block0.conv.weight");
+  assert.equal(await weight.locator(".tr.chosen [role=cell]").first().innerText(), "layer1.block0.conv.weight");
+  for (const fragment of ["#%", "#forward/999999", "#nothing/1&tab=nothing", "#forward/v99999&pool=9", "#weight=none"]) {
+    const strange = await open(t, network(20), fragment);
+    assert.ok((await boxes(strange)).length > 0);
+  }
+});
+
+test("opening a group keeps its place and the zoom", async (t) => {
+  const page = await open(t, network(300));
+  const { x, y } = await view(page);
+  const before = (await boxes(page)).find(({ id }) => id === "64-67");
+  assert.equal(before.isOpen, false);
+  await page.mouse.dblclick(x + before.x + 16, y + before.y + 10);
+  await settled(page);
+  const now = (await boxes(page)).find(({ id }) => id === "64-67");
+  assert.equal(now.isOpen, true);
+  assert.ok(Math.abs(now.x - before.x) < 1 && Math.abs(now.y - before.y) < 1, JSON.stringify({ before, now }));
+  assert.ok((await boxes(page)).some(({ id }) => id === "64"));
+});
+
+test("the keyboard walks, opens, zooms and helps", async (t) => {
+  const page = await open(t, network(20));
+  await page.focus(".drawing");
+  const at = async (key) => { await page.keyboard.press(key); await settled(page); return hash(page); };
+  assert.equal(await at("ArrowDown"), "#forward/0");
+  assert.equal(await at("ArrowDown"), "#forward/1");
+  assert.equal(await at("ArrowUp"), "#forward/0");
+  assert.match(await page.locator(".explorer > [role=status]").innerText(), /convolution, instruction 0/);
+  const scale = async () => (await boxes(page)).find(({ id }) => id === "0").width;
+  const first = await scale();
+  await page.keyboard.press("+");
+  await settled(page);
+  assert.ok(await scale() > first);
+  await page.keyboard.press("0");
+  await settled(page);
+  assert.equal(await at("Escape"), "");
+  await page.keyboard.press("?");
+  assert.equal(await page.locator("dialog[open]").count(), 1);
+  await page.keyboard.press("Escape");
+  await settled(page);
+  assert.equal(await page.locator("dialog[open]").count(), 0);
+  await page.focus("[role=tab] >> nth=0");
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await page.locator("[role=tab][aria-selected=true]").innerText(), "Memory");
+});
+
+test("views lead to each other", async (t) => {
+  const page = await open(t, network(40, { times: true, statistics: true }), "#forward/4");
+  await page.click(".links >> text=YAML line 8");
+  await settled(page);
+  assert.equal(await page.locator(".line.chosen .linenumber").innerText(), "8");
+  await page.locator(".line >> nth=9").click();
+  await settled(page);
+  assert.match(await hash(page), /^#forward\/6&/);
+  await page.click("role=tab[name='Findings 1']");
+  await page.click(".findings .inline >> nth=0");
+  await settled(page);
+  assert.match(await hash(page), /^#forward\/0&/);
+  assert.ok(await page.locator(".side .finding").count() === 1);
+  await page.click("role=tab[name='Weights']");
+  await page.locator(".rows .tr >> nth=2").click();
+  await settled(page);
+  assert.match(await hash(page), /^#weight=layer0\.block2\.conv\.weight&forward\/v/);
+  await page.click("role=tab[name='Time']");
+  assert.match(await page.locator(".rows .tr >> nth=0").innerText(), /convolution/);
+  await page.click("text=timeline");
+  assert.ok(await page.locator("canvas.painted").count() === 1);
+  await page.click("text=flame");
+  assert.ok(await page.locator(".cell").count() > 10);
+  await page.click("role=tab[name='Size']");
+  assert.match(await page.locator(".cell text >> nth=0").textContent(), /^layer\d/);
+  await page.click("role=tab[name='Memory']");
+  assert.match(await page.locator(".aside").innerText(), /alive/);
+  await page.click("role=tab[name='Outline']");
+  await page.locator("[role=treeitem] >> nth=1").click();
+  await settled(page);
+  assert.match(await hash(page), /^#weight=[^&]*&forward\/0-15&/);
+});
+
+test("several methods, and many inputs as one box", async (t) => {
+  const page = await open(t, methods(), "#decode%2Fstep");
+  assert.ok((await boxes(page)).some(({ title }) => title === "991 inputs"));
+  await page.selectOption(".method select", "0");
+  await page.waitForFunction(() => window.explorer.graph().isReady());
+  await settled(page);
+  assert.ok((await boxes(page)).some(({ title }) => title === "x"));
+});
+
+test("two files are one graph with what differs", async (t) => {
+  const page = await open(t, twoFiles(40), "#tab=differences");
+  assert.ok((await boxes(page)).some(({ id }) => id === "40"), "an instruction that was removed");
+  assert.deepEqual(await page.locator(".legend.over").innerText().then((text) => text.split(/\s+/)), ["added", "removed", "changed"]);
+  assert.match(await page.locator(".totals").innerText(), /instructions\s+41\s+40\s+−1/);
+});
+
+test("of an unreadable file, the page says what it is", async (t) => {
+  const page = await open(t, unreadable());
+  assert.match(await page.locator(".graph .message").innerText(), /this is a JPEG image/);
+  await page.click("role=tab[name='Bytes']");
+  assert.match(await page.locator(".hexrow >> nth=0").innerText(), /00 01 02|000102/);
+  await page.click("role=tab[name='Findings 1']");
+  assert.match(await page.locator(".findings").innerText(), /ET12 at offset 4/);
+  await accessible(page);
+});
+
+test("hostile names are text in all views", async (t) => {
+  const document = network(40, { hostile: HOSTILE, name: HOSTILE, delegated: true, times: true, statistics: true });
+  document.name = HOSTILE;
+  for (const tab of ["summary", "memory", "size", "time", "weights", "findings", "text", "outline"]) {
+    const page = await open(t, document, `#${encodeURIComponent(HOSTILE).replaceAll("%2F", "/")}/0&tab=${tab}`);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("img").count(), 0);
+  }
+});
+
+for (const scheme of ["light", "dark"]) {
+  for (const size of SIZES) {
+    test(`no serious violation of accessibility, ${scheme}, ${size[0]}`, async (t) => {
+      const document = network(40, { delegated: true, times: true, statistics: true });
+      document.bytes = unreadable().bytes;
+      for (const tab of ["", "summary", "memory", "size", "time", "weights", "findings", "text", "bytes", "outline"]) {
+        const page = await open(t, document, `#forward/0${tab && `&tab=${tab}`}`, { scheme, size });
+        await accessible(page);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(wide <= size[0], `${tab} is ${wide} wide`);
+        await page.close();
+      }
+    });
+  }
+}
+
+test("10,000 open instructions are panned", async (t) => {
+  const page = await open(t, network(10000));
+  await page.click("role=button[name='open all']");
+  await page.waitForFunction(() => window.explorer.graph().isReady(), null, { timeout: 120_000 });
+  await settled(page);
+  const { x, y, width, height } = await view(page);
+  for (const zoom of [0, 6, 14]) {
+    for (let step = 0; step < zoom; step++) await page.keyboard.press("+");
+    await settled(page);
+    const start = await page.evaluate(() => window.explorer.graph().frames().length);
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+    for (let step = 0; step < 40; step++) await page.mouse.move(x + width / 2 - step * 5, y + height / 2 - step * 3);
+    await page.mouse.up();
+    const frames = (await page.evaluate(() => window.explorer.graph().frames())).slice(start).sort((a, b) => a - b);
+    const median = frames[Math.floor(frames.length / 2)];
+    t.diagnostic(`zoom ${zoom}: ${frames.length} frames, median ${median.toFixed(1)} ms, longest ${frames[frames.length - 1].toFixed(1)} ms`);
+    assert.ok(median < 100);
+  }
+});
+
+test("a page without data has at most 600 kB", (t) => {
+  const { length } = pageOf({});
+  t.diagnostic(`${length} bytes`);
+  assert.ok(length <= 600_000);
+});

@@ -1,0 +1,126 @@
+// Grouping, first views, edges and layouts of models of all sizes.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+// @ts-expect-error: a module without types, which the tests in the browser use, too.
+import { methods, network, twoFiles } from "../e2e/documents.mjs";
+import { edgesOf } from "../src/edges";
+import { type Box, type Scene, sceneOf } from "../src/graph/scene";
+import { EXIT, layoutLevel } from "../src/graph/layout";
+import { fit, zoom } from "../src/graph/camera";
+import { measurementOf } from "../src/heat";
+import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
+import { search } from "../src/search";
+import { chainTo, chainToId, groupingsOf, openFirst, pathsOf, summaryOf, treeOf } from "../src/tree";
+
+const measure = (text: string) => text.length * 7;
+function sceneFor(method: Method, open: ReadonlySet<string>, aspect = 1.4): Scene {
+  const steps = sceneOf(method, treeOf(method, groupingsOf(method).first), open, measure, aspect, new Map());
+  for (;;) { const step = steps.next(); if (step.done) return step.value; }
+}
+const inside = (inner: Box, outer: Box) => inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.width <= outer.x + outer.width + 0.01 && inner.y + inner.height <= outer.y + outer.height + 0.01;
+function overlap(a: Box, b: Box): boolean {
+  return a.x < b.x + b.width - 0.01 && b.x < a.x + a.width - 0.01 && a.y < b.y + b.height - 0.01 && b.y < a.y + a.height - 0.01;
+}
+
+for (const count of [1, 20, 300, 3000, 10000]) {
+  for (const delegated of [false, true]) {
+    test(`the first view of ${count} instructions${delegated ? ", delegated" : ""}`, () => {
+      const method = methodsOf(network(count, { delegated }))[0]!;
+      const tree = treeOf(method, groupingsOf(method).first);
+      const scene = sceneFor(method, openFirst(tree, 130));
+      assert.ok(scene.boxes.length <= 150, `${scene.boxes.length} boxes`);
+      if (count >= 300) assert.ok(scene.boxes.length >= 30, `${scene.boxes.length} boxes`);
+      // Each call is in exactly one box that is drawn.
+      const leaves = scene.boxes.filter((box) => !box.children && box.part.kind !== "input" && box.part.kind !== "output" && !box.part.id.includes("."));
+      const payloads = scene.boxes.filter((box) => box.children && box.part.kind === "call").length;
+      assert.equal(leaves.reduce((sum, { part }) => sum + part.end - part.start, 0) + payloads, count);
+      for (const box of scene.boxes) if (box.parent) assert.ok(inside(box, box.parent), `${box.part.id} is inside of ${box.parent.part.id}`);
+      const levels = [null, ...scene.boxes].map((parent) => scene.boxes.filter((box) => box.parent === parent));
+      for (const level of levels) level.forEach((box, at) => level.slice(at + 1).forEach((other) => assert.ok(!overlap(box, other), `${box.part.id} and ${other.part.id} do not overlap`)));
+      for (const { points } of scene.routes) for (const { x, y } of points) assert.ok(Number.isFinite(x) && Number.isFinite(y));
+    });
+  }
+}
+test("a payload is opened in place, and its edges lead to its operations", () => {
+  const method = methodsOf(network(20, { delegated: true }))[0]!;
+  const call = method.calls.find(({ data }) => data.delegate !== undefined)!;
+  const edges = edgesOf(method, new Set([String(call.index)]));
+  const targets = edges.filter(({ from }) => from === String(call.index - 1)).map(({ to }) => to);
+  assert.deepEqual(targets.filter((to) => to.startsWith(`${call.index}.`)), [`${call.index}.0`, `${call.index}.3`]);
+  assert.ok(edges.some(({ from, to }) => from === `${call.index}.3` && to === String(call.index + 1)));
+  assert.ok(!edges.some(({ from, to }) => from === String(call.index) || to === String(call.index)));
+});
+test("groups by module, delegate and block", () => {
+  const method = methodsOf(network(300, { delegated: true }))[0]!;
+  assert.deepEqual(groupingsOf(method).possible, ["module", "name", "delegate", "block"]);
+  assert.deepEqual(pathsOf(method, "module")[0], ["self", "self.layer0", "self.layer0.block0"]);
+  const tree = treeOf(method, "module");
+  const group = tree.find(({ kind }) => kind === "group")!;
+  assert.equal(group.title, "layer0");
+  assert.match(summaryOf(method, group), /^10 calls: 2 convolution, 2 batch_norm, /);
+  const chain = chainTo(tree, method, 4, 2);
+  assert.deepEqual(chain.map(({ id }) => id), ["0-9", "4", "4.2"]);
+  assert.deepEqual(chainToId(tree, "4.2").map(({ id }) => id), ["0-9", "4", "4.2"]);
+  assert.deepEqual(chainToId(tree, "no such id"), []);
+});
+test("many inputs are one box", () => {
+  const method = methodsOf(methods())[1]!;
+  assert.equal(method.name, "decode/step");
+  const inputs = treeOf(method, "module").filter(({ kind }) => kind === "input");
+  assert.deepEqual(inputs.map(({ title }) => title), ["991 inputs"]);
+});
+test("arguments have names and values, and the box has the parameters", () => {
+  const method = methodsOf(network(4))[0]!;
+  const args = argumentsOf(method, method.calls[0]!);
+  assert.deepEqual(args.map(({ name }) => name), ["input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups", "out"]);
+  assert.equal(args[3]!.text, "[1, 1]");
+  assert.equal(parametersOf(method, method.calls[0]!), "weight 16×16×3×3, bias 16, stride 1 1, padding 1 1");
+});
+test("what an older file had is after what it followed", () => {
+  const method = methodsOf(twoFiles(40))[0]!;
+  const changes = method.order.map((index) => method.calls[index]!.change);
+  assert.equal(changes[0], null);
+  assert.equal(changes[1], "removed");
+  assert.equal(method.calls[method.order[1]!]!.name, "batch_norm");
+  assert.equal(method.calls[3]!.change, "changed");
+  assert.equal(method.calls[39]!.change, "added");
+  assert.deepEqual(argumentsOf(method, method.calls[method.order[1]!]!).map(({ name }) => name), ["self", "weight", "eps", "out"]);
+});
+test("heat of a group is the sum of its calls", () => {
+  const document = network(40, { times: true });
+  const method = methodsOf(document)[0]!;
+  const time = measurementOf(document, method, "time");
+  const [first] = treeOf(method, "module").filter(({ kind }) => kind === "group");
+  assert.equal(time.of(first!), 4 * (90000 + 3 * 9000));
+  assert.equal(time.text(time.of(first!)), "468 µs");
+  assert.equal(measurementOf(document, method, "MACs").of(first!), 4 * 2359296);
+});
+test("search finds operators, values and operations; whole names are first", () => {
+  const all = methodsOf(network(40, { delegated: true }));
+  const hits = search(all, "add", 0);
+  assert.equal(hits[0]!.title, "add");
+  assert.ok(hits.some(({ selection }) => selection.kind === "operation"));
+  assert.deepEqual(search(all, "layer0.block2.conv.weight", 0).map(({ selection }) => selection.kind), ["value"]);
+  assert.deepEqual(search(all, "  ", 0), []);
+});
+test("a chain is folded into columns, and edges leave at the borders", () => {
+  const sizes = Array.from({ length: 30 }, () => ({ width: 100, height: 40 }));
+  const edges = [...sizes.slice(1).map((_, at) => ({ from: at, to: at + 1 })), { from: 29, to: EXIT }];
+  const { width, height, boxes, routes } = layoutLevel({ sizes, edges, aspect: 1.5 });
+  assert.ok(width / height > 0.8 && width / height < 3, `${width} x ${height}`);
+  assert.equal(routes.length, edges.length);
+  assert.ok(new Set(boxes.map(({ x }) => Math.round(x))).size > 1);
+  assert.deepEqual(layoutLevel({ sizes: [], edges: [], aspect: 1 }).boxes, []);
+});
+test("loops and edges back are laid out", () => {
+  const sizes = Array.from({ length: 3 }, () => ({ width: 100, height: 40 }));
+  const { boxes, routes } = layoutLevel({ sizes, edges: [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 0, isBack: true }, { from: 1, to: 1, isBack: true }], aspect: 1 });
+  assert.ok(boxes[0]!.y < boxes[2]!.y);
+  assert.ok(routes.every((route) => route.length >= 2));
+});
+test("zooming keeps the point under the pointer", () => {
+  const camera = fit({ x: 0, y: 0, width: 1000, height: 500 }, { width: 800, height: 600 });
+  const at = { x: 200, y: 100 };
+  const next = zoom(camera, 2, at);
+  assert.ok(Math.abs(camera.x + at.x / camera.scale - (next.x + at.x / next.scale)) < 1e-9);
+});

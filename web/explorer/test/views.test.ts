@@ -1,0 +1,62 @@
+// Sizes, memory plans, and links between views.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+// @ts-expect-error: a module without types, which the tests in the browser use, too.
+import { network } from "../e2e/documents.mjs";
+import { lineOf, marksOf, targetOfPath, targetsOfLines } from "../src/links";
+import { methodsOf } from "../src/model";
+import { addressScale, aliveAt, eventText, ownersOf, scaleFor } from "../src/plan";
+import { firstMode, sizeTree } from "../src/sizes";
+import { regionAt } from "../src/regions";
+
+test("trees of sizes add up, by each mode", () => {
+  const { files } = network(40);
+  for (const mode of ["tensor", "module", "kind", "segment"] as const) {
+    const tree = sizeTree(files, mode);
+    assert.equal(tree.children!.reduce((sum, { bytes }) => sum + bytes, 0), tree.bytes, mode);
+  }
+  assert.equal(firstMode(files), "module");
+  assert.deepEqual(sizeTree(files, "module").children!.slice(0, 2).map(({ name }) => name), ["layer0", "layer1"]);
+});
+test("names of a level begin with what differs", () => {
+  const names = ["model.encoder.a", "model.encoder.b", "model.encoder.c"];
+  const files = [{ name: "m.pte", tensors: { name: "", bytes: 3, children: names.map((name, at) => ({ name: `${name} (methods.forward.values[${at}])`, bytes: 1 })) } }];
+  assert.deepEqual(sizeTree(files, "tensor").children!.map(({ name }) => name), ["a", "b", "c"]);
+});
+test("more than 250 parts are 250 and the rest", () => {
+  const files = [{ name: "m.pte", tensors: { name: "", bytes: 3000, children: Array.from({ length: 3000 }, (_, at) => ({ name: `t${at} (methods.f.values[${at}])`, bytes: 1 })) } }];
+  const { children } = sizeTree(files, "tensor");
+  assert.equal(children!.length, 251);
+  assert.equal(children![250]!.bytes, 2750);
+});
+test("a plan: what is alive, by whom it is written, and scales", () => {
+  const document = network(20);
+  const pool = document.memory.methods[0].pools[0];
+  const owners = ownersOf(methodsOf(document)[0]);
+  assert.equal(owners.get(pool.tensors[0].value)!.kind, "convolution");
+  assert.deepEqual(aliveAt(pool, 1).map(({ name }) => name), ["layer0_block0_conv"]);
+  assert.equal(scaleFor(pool, 400), "linear");
+  for (const kind of ["linear", "logarithmic"] as const) {
+    const scale = addressScale(pool, kind);
+    assert.equal(scale(0), 0);
+    assert.ok(Math.abs(scale(196608) - 1) < 1e-9);
+    assert.ok(scale(1000) < scale(100000));
+  }
+  assert.deepEqual([0, 1, 21].map((time) => eventText(document.memory.methods[0].instructions, time)), ["the inputs are set", "instruction 0, aten::convolution.out", "the outputs are read"]);
+});
+test("paths, lines and marks lead to what they are about", () => {
+  const document = network(20, { delegated: true });
+  const methods = methodsOf(document);
+  assert.deepEqual(targetOfPath(methods, "weight (methods.forward.values[1])"), { method: 0, selection: { kind: "value", index: 1 } });
+  assert.deepEqual(targetOfPath(methods, "methods.forward.delegates[0].payload.nodes[2]"), { method: 0, selection: { kind: "operation", index: 4, operation: 2 } });
+  assert.equal(targetOfPath(methods, "methods.forward.instructions[99]"), null);
+  assert.equal(targetOfPath(methods, "methods.<script>.values[0]"), null);
+  assert.equal(lineOf(document, methods[0]!, { kind: "instruction", index: 3 }), 7);
+  assert.deepEqual(targetsOfLines(document, methods).get(7)!.selection, { kind: "instruction", index: 3 });
+  assert.deepEqual(marksOf(methods[0]!, { kind: "instruction", index: 0 }, "findings"), [0]);
+});
+test("the region of a byte", () => {
+  const regions: [number, number, number, number, number, null][] = [[0, 4, 0, 0, 0, null], [4, 8, 0, 0, 0, null], [16, 4, 0, 0, 0, null]];
+  assert.deepEqual([0, 3, 4, 11, 12, 16, 20].map((offset) => regionAt(regions, offset)), [0, 0, 1, 1, -1, 2, -1]);
+  assert.equal(regionAt([], 0), -1);
+});
