@@ -124,7 +124,7 @@ test("addresses restore the view, and Back goes back", async (t) => {
   const other = await open(t, document, "#forward/4.2&tab=time&heat=time");
   assert.ok((await boxes(other)).some(({ id }) => id === "4.2"));
   assert.equal(await other.inputValue("select >> nth=1"), "time");
-  assert.equal(await other.locator(".side h2").innerText(), "conv2d");
+  assert.equal(await other.locator(".side h2 bdi").innerText(), "conv2d");
   assert.equal(await other.locator("[role=tab][aria-selected=true]").innerText(), "Time");
   const weight = await open(t, network(40, { statistics: true }), "#weight=layer1.block0.conv.weight");
   assert.equal(await weight.locator(".tr.chosen [role=cell]").first().innerText(), "layer1.block0.conv.weight");
@@ -164,6 +164,7 @@ test("the keyboard walks, opens, zooms and helps", async (t) => {
   await settled(page);
   assert.equal(await at("Escape"), "");
   await page.keyboard.press("?");
+  await settled(page);
   assert.equal(await page.locator("dialog[open]").count(), 1);
   await page.keyboard.press("Escape");
   await settled(page);
@@ -218,7 +219,7 @@ test("several methods, and many inputs as one box", async (t) => {
 test("two files are one graph with what differs", async (t) => {
   const page = await open(t, twoFiles(40), "#tab=differences");
   assert.ok((await boxes(page)).some(({ id }) => id === "40"), "an instruction that was removed");
-  assert.deepEqual(await page.locator(".legend.over").innerText().then((text) => text.split(/\s+/)), ["added", "removed", "changed"]);
+  assert.deepEqual(await page.locator(".legend.over").innerText().then((text) => text.trim().split(/\s+/)), ["added", "removed", "changed"]);
   assert.match(await page.locator(".totals").innerText(), /instructions\s+41\s+40\s+−1/);
 });
 

@@ -20,7 +20,10 @@ export function search(methods: readonly Method[], query: string, current: numbe
   };
   for (const method of methods) {
     const at = method.index;
+    const outputs = new Set<number>();
     for (const call of method.calls) {
+      const [written] = call.data.writes ?? [];
+      if (written !== undefined) outputs.add(written);
       const output = outputName(method, call);
       const text = [output, parametersOf(method, call)].filter((part) => part !== "").join(", ");
       const delegate = call.data.delegate === undefined ? "" : method.data.delegates[call.data.delegate]?.name ?? "";
@@ -29,7 +32,8 @@ export function search(methods: readonly Method[], query: string, current: numbe
       payloadOf(method, call)?.nodes.forEach((node, operation) => add({ method: at, selection: { kind: "operation", index: call.index, operation }, title: node.name, text: `operation ${operation} of instruction ${call.index}`, kind: node.kind ?? "other" }, [node.name]));
     }
     method.values.forEach((value, index) => {
-      if (value.content === "literal" || value.name.startsWith("values[")) return;
+      // A result is found as the call that writes it.
+      if (outputs.has(index) || value.content === "literal" || value.name.startsWith("values[")) return;
       add({ method: at, selection: { kind: "value", index }, title: value.name, text: compactType(value.type), kind: "input" }, [value.name, value.type]);
     });
   }

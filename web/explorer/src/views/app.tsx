@@ -55,12 +55,14 @@ export function App({ state, onReady }: { state: State; onReady: (controller: Co
       </>}
       <section class="bottom">
         {tab !== null && <Splitter label="Height of the tab" value={bottom} least={120} most={Math.max(160, innerHeight - 160)} onChange={setBottom} />}
+        <div class="tabrow">
         <div class="tabs" role="tablist" aria-label="Views">
           {state.tabs.map((name) => (
             <button type="button" role="tab" id={`tab-${name}`} aria-selected={tab === name} aria-controls="tabpanel" tabIndex={tab === name || (tab === null && name === state.tabs[0]) ? 0 : -1}
               onClick={() => { state.tab.value = tab === name ? null : name; }} onKeyDown={(event) => moveTab(state, name, event)}>{TITLES[name]}{name === "findings" && findings > 0 ? ` ${findings}` : ""}</button>
           ))}
-          {tab !== null && <button type="button" class="close" aria-label="Close the tab" onClick={() => { state.tab.value = null; }}>×</button>}
+        </div>
+        {tab !== null && <button type="button" class="close" aria-label="Close the tab" onClick={() => { state.tab.value = null; }}>×</button>}
         </div>
         <div id="tabpanel" role="tabpanel" class="tabpanel" hidden={tab === null} {...(tab === null ? { "aria-label": "No view" } : { "aria-labelledby": `tab-${tab}` })}>{View && <View key={`${tab}`} state={state} />}</div>
       </section>

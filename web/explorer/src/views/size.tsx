@@ -76,10 +76,10 @@ export function SizeView({ state }: { state: State }) {
             const isTitled = h > 14 && most >= 3;
             const fill = mix(page, colour, cell.children ? (shape === "icicle" ? 0.22 : 0.12) : 0.34);
             return (
-              <g key={index} role="button" tabIndex={cell.depth === 1 ? 0 : -1} aria-label={describe(cell)} class="cell"
-                onClick={() => open(cell)} onPointerEnter={() => setHovered(cell)} onFocus={() => setHovered(cell)} onKeyDown={(event) => { if (event.key === "Enter") open(cell); }}>
-                <rect x={x} y={y} width={w} height={h} fill={fill} stroke={mix(page, colour, 0.6)} />
-                {isTitled && linesOf(cell, most, Math.floor((h - 2) / 13)).map((line, at) => <text x={x + 4} y={y + 12 + 13 * at} class={at > 0 ? "second" : ""}>{line}</text>)}
+              <g key={index} class="cell">
+                <rect x={x} y={y} width={w} height={h} fill={fill} stroke={mix(page, colour, 0.6)} role="button" tabIndex={cell.depth === 1 ? 0 : -1} aria-label={describe(cell)}
+                  onClick={() => open(cell)} onPointerEnter={() => setHovered(cell)} onFocus={() => setHovered(cell)} onKeyDown={(event) => { if (event.key === "Enter") open(cell); }} />
+                {isTitled && linesOf(cell, most, Math.floor((h - 2) / 13)).map((line, at) => <text aria-hidden="true" x={x + 4} y={y + 12 + 13 * at} class={at > 0 ? "second" : ""}>{line}</text>)}
               </g>
             );
           })}

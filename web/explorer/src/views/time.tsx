@@ -183,12 +183,13 @@ function Flame({ state, method }: { state: State; method: Method }) {
   return <>
     <div class="bar">{root && <button type="button" onClick={() => setRoot(null)}>Show all</button>}<span class="quiet" aria-live="polite"><bdi>{hovered || "By module; double-click enlarges a part."}</bdi></span></div>
     <div class="picture scroll" ref={holder}>
-      <svg width={width} height={Math.max(height - 2, ...cells.found.map(({ y }) => y + 24))} role="group" aria-label="Time by module">
+      <svg width={width} height={Math.max(0, height - 2, ...cells.found.map(({ y }) => y + 24))} role="group" aria-label="Time by module">
         {cells.found.slice(0, 4000).map(({ part, x, y, width: wide, time }) => (
-          <g key={part.id} class="cell" role="button" tabIndex={-1} aria-label={`${part.title}: ${duration(time)}`} onClick={() => choose(part)} onDblClick={() => setRoot(part)}
-            onPointerEnter={() => setHovered(`${part.title}: ${duration(time)}, ${percent(time, cells.total)}, ${grouped(part.end - part.start)} parts`)}>
-            <rect x={x} y={y} width={Math.max(1, wide - 1)} height={20} fill={mix(page, colourOf(kindOf(part), state.isDark.value), 0.4)} />
-            {wide > 30 && <text x={x + 4} y={y + 14}>{`${part.title} ${duration(time)}`.slice(0, Math.floor((wide - 6) / 6.4))}</text>}
+          <g key={part.id} class="cell">
+            <rect x={x} y={y} width={Math.max(1, wide - 1)} height={20} fill={mix(page, colourOf(kindOf(part), state.isDark.value), 0.4)}
+              role="button" tabIndex={-1} aria-label={`${part.title}: ${duration(time)}`} onClick={() => choose(part)} onDblClick={() => setRoot(part)}
+              onPointerEnter={() => setHovered(`${part.title}: ${duration(time)}, ${percent(time, cells.total)}, ${grouped(part.end - part.start)} parts`)} />
+            {wide > 30 && <text aria-hidden="true" x={x + 4} y={y + 14}>{`${part.title} ${duration(time)}`.slice(0, Math.floor((wide - 6) / 6.4))}</text>}
           </g>
         ))}
       </svg>
