@@ -137,6 +137,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   alpha: "1", beta: "1", dilation: "1 1", groups: "1", transposed: "false", output_padding: "0 0", ceil_mode: "false",
   non_blocking: "false", rounding_mode: "none", memory_format: "none", dim_order: "none", half_to_float: "false",
 };
+export const isDefault = (name: string, text: string): boolean => DEFAULTS[name] === text;
 /** The literal arguments and constants of a call in one line: `weight 8×3×3×3, stride 2 2, padding 1 1`. */
 export function parametersOf(method: Method, call: Call): string {
   const parts: string[] = [];
@@ -146,7 +147,7 @@ export function parametersOf(method: Method, call: Call): string {
     if (data?.content === "constant") parts.push(`${named(name)}${sizesOf(data.type)}`);
     else if (value === null && text !== "none") {
       const written = listText(text);
-      if (DEFAULTS[name] !== written && written !== "") parts.push(`${named(name)}${written}`);
+      if (!isDefault(name, written) && written !== "") parts.push(`${named(name)}${written}`);
     }
   }
   return parts.join(", ");

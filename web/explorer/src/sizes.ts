@@ -14,7 +14,7 @@ export type SizeMode = (typeof SIZE_MODES)[number];
 
 /** By module if most names have dots. */
 export function firstMode(files: readonly FileData[]): SizeMode {
-  const names = files.flatMap(({ tensors }) => tensors?.children ?? []).map(leaf).filter(({ name, path }) => name !== path);
+  const names = files.flatMap(({ tensors }) => tensors?.children ?? []).map(leaf).filter(isTensor);
   return names.length > 8 && names.filter(({ name }) => name.includes(".")).length * 2 > names.length ? "module" : "tensor";
 }
 
@@ -37,6 +37,8 @@ function cleaned(name: string): string {
   const only = name.replace(/ \((?:methods|named_data|segments)[.[].*\)$/s, "");
   return only.replace(/^methods\./, "");
 }
+/** True for a name that is followed by its path. */
+const isTensor = ({ path }: SizePart): boolean => path.endsWith(")") && path.includes(" (");
 const leaf = ({ name, bytes }: SizeNode): SizePart => ({ name: cleaned(name), path: name, bytes });
 function branch({ name, bytes, children }: SizeNode): SizePart {
   // A level with one part is none.
@@ -65,7 +67,7 @@ function byModule(tensors: readonly SizeNode[]): SizePart[] {
   const root: Module = { bytes: 0, parts: new Map(), leaves: [] };
   for (const node of tensors) {
     const part = leaf(node);
-    const isNamed = part.name !== part.path || !/^(?:methods\.|\w+\[)/.test(part.path);
+    const isNamed = isTensor(part);
     const path = isNamed ? part.name.split(".") : ["structure of the file"];
     let at = root;
     for (const name of isNamed ? path.slice(0, -1) : path) {

@@ -13,8 +13,8 @@ import { search } from "../src/search";
 import { chainTo, chainToId, groupingsOf, openFirst, pathsOf, summaryOf, treeOf } from "../src/tree";
 
 const measure = (text: string) => text.length * 7;
-function sceneFor(method: Method, open: ReadonlySet<string>, aspect = 1.4): Scene {
-  const steps = sceneOf(method, treeOf(method, groupingsOf(method).first), open, measure, aspect, new Map());
+function sceneFor(method: Method, open: ReadonlySet<string>): Scene {
+  const steps = sceneOf(method, treeOf(method, groupingsOf(method).first), open, measure, { width: 1060, height: 820 }, new Map());
   for (;;) { const step = steps.next(); if (step.done) return step.value; }
 }
 const inside = (inner: Box, outer: Box) => inner.x >= outer.x && inner.y >= outer.y && inner.x + inner.width <= outer.x + outer.width + 0.01 && inner.y + inner.height <= outer.y + outer.height + 0.01;
@@ -106,15 +106,15 @@ test("search finds operators, values and operations; whole names are first", () 
 test("a chain is folded into columns, and edges leave at the borders", () => {
   const sizes = Array.from({ length: 30 }, () => ({ width: 100, height: 40 }));
   const edges = [...sizes.slice(1).map((_, at) => ({ from: at, to: at + 1 })), { from: 29, to: EXIT }];
-  const { width, height, boxes, routes } = layoutLevel({ sizes, edges, aspect: 1.5 });
+  const { width, height, boxes, routes } = layoutLevel({ sizes, edges, aspect: 1.5, room: 500 });
   assert.ok(width / height > 0.8 && width / height < 3, `${width} x ${height}`);
   assert.equal(routes.length, edges.length);
   assert.ok(new Set(boxes.map(({ x }) => Math.round(x))).size > 1);
-  assert.deepEqual(layoutLevel({ sizes: [], edges: [], aspect: 1 }).boxes, []);
+  assert.deepEqual(layoutLevel({ sizes: [], edges: [], aspect: 1, room: 500 }).boxes, []);
 });
 test("loops and edges back are laid out", () => {
   const sizes = Array.from({ length: 3 }, () => ({ width: 100, height: 40 }));
-  const { boxes, routes } = layoutLevel({ sizes, edges: [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 0, isBack: true }, { from: 1, to: 1, isBack: true }], aspect: 1 });
+  const { boxes, routes } = layoutLevel({ sizes, edges: [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 0, isBack: true }, { from: 1, to: 1, isBack: true }], aspect: 1, room: 500 });
   assert.ok(boxes[0]!.y < boxes[2]!.y);
   assert.ok(routes.every((route) => route.length >= 2));
 });

@@ -104,7 +104,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     if (before && before.method === method && before.tree === tree && before.open === open) return;
     clearTimeout(work);
     if (!method) { scene = null; draw(); return; }
-    const steps = sceneOf(method, tree, open, measureText, Math.max(0.3, view.width / Math.max(view.height, 1)), cache);
+    const steps = sceneOf(method, tree, open, measureText, view, cache);
     const finish = (next: Scene) => {
       scene = next;
       built = { method, tree, open };

@@ -9,6 +9,8 @@ export interface Level {
   edges: readonly LevelEdge[];
   /** The width of the level divided by its height that is aimed at. */
   aspect: number;
+  /** A level of this height at most is not folded. */
+  room: number;
 }
 export interface Placed {
   width: number;
@@ -23,7 +25,7 @@ export const ENTRY = -1;
 export const EXIT = -2;
 const GAP = { node: 18, rank: 26, lane: 5, column: 34 };
 
-export function layoutLevel({ sizes, edges, aspect }: Level): Placed {
+export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: GAP.node, edgesep: 8, ranksep: GAP.rank, marginx: 0, marginy: 0, ranker: sizes.length > 150 ? "longest-path" : "network-simplex" });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -49,7 +51,7 @@ export function layoutLevel({ sizes, edges, aspect }: Level): Placed {
     const copied = points.map(({ x, y }) => ({ x, y }));
     return isBack ? copied.reverse() : copied;
   });
-  return normalized(fold({ boxes, routes, sizes, aspect }));
+  return normalized(fold({ boxes, routes, sizes, aspect, room }));
 }
 /** An edge from a box to itself, at its right side. */
 function loop({ x, y }: Point, { width, height }: { width: number; height: number }): Point[] {
@@ -57,24 +59,28 @@ function loop({ x, y }: Point, { width, height }: { width: number; height: numbe
   return [{ x: right, y: y + height * 0.7 }, { x: right + 14, y: y + height * 0.7 }, { x: right + 14, y: y + height * 0.3 }, { x: right, y: y + height * 0.3 }];
 }
 
-interface Flat { boxes: Point[]; routes: Point[][]; sizes: Level["sizes"]; aspect: number }
+interface Flat { boxes: Point[]; routes: Point[][]; sizes: Level["sizes"]; aspect: number; room: number }
 
-// Smaller and lower levels are not folded.
-const FOLDED = { boxes: 6, height: 700, columns: 12 };
+// Fewer boxes are not folded, and not into more columns.
+const FOLDED = { boxes: 3, columns: 12 };
 
 /** Cuts a high level between rows of boxes, and places the parts beside each other, in as many columns as fit the view best. */
 function fold(flat: Flat): Placed {
   const bounds = boundsOf(flat);
   const [width, height] = [bounds.right - bounds.left, bounds.bottom - bounds.top];
   let best: Placed = { boxes: flat.boxes, routes: flat.routes, width, height };
-  if (flat.sizes.length < 3 || (flat.sizes.length < FOLDED.boxes && height < FOLDED.height)) return best;
-  // What a level needs of a view of this aspect; a column more has to be worth it.
-  const need = (placed: Placed) => Math.max(placed.width / flat.aspect, placed.height);
+  if (flat.sizes.length < FOLDED.boxes || height <= flat.room) return best;
+  // What a level needs of a view of this aspect; a column more has to be worth it, and edges between columns, too.
+  const need = (placed: Placed, crossing = 0) => Math.max(placed.width / flat.aspect, placed.height) * (1 + 0.05 * crossing);
+  let least = need(best);
   const likely = Math.sqrt((flat.aspect * height) / Math.max(width + GAP.column, 1));
   for (let columns = Math.max(2, Math.floor(likely) - 1); columns <= Math.min(FOLDED.columns, Math.ceil(likely * 1.5) + 1); columns++) {
     const cuts = cutsOf(flat, bounds, columns);
     const placed = cuts.length === 0 ? best : inColumns(flat, bounds, cuts);
-    if (need(placed) < need(best) * 0.93) best = placed;
+    const crossing = flat.routes.reduce((sum, route) => sum + cuts.filter((y) => crosses(route, y)).length, 0) / Math.max(cuts.length, 1) - 1;
+    if (cuts.length === 0 || need(placed, crossing) >= least * 0.93) continue;
+    best = placed;
+    least = need(placed, crossing);
   }
   return best;
 }

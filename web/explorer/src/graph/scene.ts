@@ -2,7 +2,7 @@
 // them. Levels are laid out one by one, so that a large scene is built in slices of time.
 import { mainKind } from "../kinds";
 import { type Edge, edgesOf } from "../edges";
-import { type Change, type Method, outputName, parametersOf, payloadOf, sizesOf } from "../model";
+import { type Change, type Method, isDefault, outputName, parametersOf, payloadOf, sizesOf } from "../model";
 import { compactType, counted } from "../names";
 import { type Part, isInner, isOpenable, summaryOf } from "../tree";
 import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel } from "./layout";
@@ -52,6 +52,10 @@ export const LINE = 11;
 const PADDING = 12;
 const HEADER = 26;
 const WIDEST = 260;
+/** The shape of an open group. */
+const INNER = { aspect: 1.2, room: 480 };
+/** A method that fits the view at this scale is not folded. */
+const SMALLEST = 0.75;
 /** Most characters of a line. */
 const LONGEST = 36;
 
@@ -60,7 +64,7 @@ export type LayoutCache = Map<string, Placed>;
 
 /** Builds a scene; yields after each level. */
 export function* sceneOf(
-  method: Method, tree: readonly Part[], open: ReadonlySet<string>, measure: Measure, aspect: number, cache: LayoutCache,
+  method: Method, tree: readonly Part[], open: ReadonlySet<string>, measure: Measure, view: { width: number; height: number }, cache: LayoutCache,
 ): Generator<void, Scene> {
   const boxes: Box[] = [];
   const byId = new Map<string, Box>();
@@ -88,16 +92,17 @@ export function* sceneOf(
   yield;
   const routes: Route[] = [];
   const placed = new Map<Box | null, Placed>();
-  const place = function* (children: readonly Box[], parent: Box | null, aim: number): Generator<void, Placed> {
+  const place = function* (children: readonly Box[], parent: Box | null): Generator<void, Placed> {
     for (const child of children) {
       if (!child.children) continue;
-      const inner = yield* place(child.children, child, 1.2);
+      const inner = yield* place(child.children, child);
       child.width = Math.max(inner.width + 2 * PADDING, measure(child.title, true) + 60);
       child.height = inner.height + HEADER + PADDING;
     }
     const found = [...(levels.get(parent)?.values() ?? [])];
     const sizes = children.map(({ width, height }) => ({ width, height }));
-    const level = { sizes, edges: found.map(({ edge }) => edge), aspect: aim };
+    const shape = parent ? INNER : { aspect: Math.max(0.3, view.width / Math.max(view.height, 1)), room: view.height / SMALLEST };
+    const level = { sizes, edges: found.map(({ edge }) => edge), ...shape };
     const key = JSON.stringify(level);
     let result = cache.get(key);
     if (!result) {
@@ -109,7 +114,7 @@ export function* sceneOf(
     placed.set(parent, result);
     return result;
   };
-  const whole = yield* place(roots, null, aspect);
+  const whole = yield* place(roots, null);
   const settle = (children: readonly Box[], parent: Box | null, left: number, top: number) => {
     const result = placed.get(parent)!;
     children.forEach((child, at) => {
@@ -194,7 +199,7 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         const value = payload.values[read];
         return value?.bytes === undefined ? [] : [`${node.roles?.[at] ?? "constant"} ${sizesOf(value.type ?? "")}`];
       });
-      const attributes = (node.attributes ?? []).map(([name, text]) => `${name} ${text}`);
+      const attributes = (node.attributes ?? []).filter(([name, text]) => !isDefault(name, text)).map(([name, text]) => `${name} ${text}`);
       return { title: part.title, lines: filled(wrapped([...constants, ...attributes].join(", "))), kind: node.kind ?? "other", change: null, isDelegate: true };
     }
     case "group": {
@@ -218,9 +223,8 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
     }
   }
 }
-/** At most two lines, divided at a comma. */
-function wrapped(text: string): string[] {
-  if (text.length <= LONGEST) return [text];
-  const end = text.lastIndexOf(", ", LONGEST);
-  return end < 0 ? [text] : [text.slice(0, end + 1), text.slice(end + 2)];
+/** At most three lines, divided at commas. */
+function wrapped(text: string, most = 3): string[] {
+  const end = text.length <= LONGEST || most === 1 ? -1 : text.lastIndexOf(", ", LONGEST);
+  return end < 0 ? [text] : [text.slice(0, end + 1), ...wrapped(text.slice(end + 2), most - 1)];
 }

@@ -1,7 +1,7 @@
 // Planned memory: time from left to right, addresses from bottom to top, one picture for each pool. A cursor shows what is
 // alive at an instruction.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { colourOf } from "../kinds";
+import { KINDS, colourOf } from "../kinds";
 import { bytes, compactType, counted, grouped, shortName } from "../names";
 import { type Scale, addressScale, aliveAt, eventText, fullOf, ownersOf, scaleFor } from "../plan";
 import type { State } from "../state";
@@ -87,10 +87,11 @@ export function MemoryView({ state }: { state: State }) {
       const visible = Math.max(left, EDGE.left);
       const room = left + w - visible;
       if (h > 13 && room > 24 && context.measureText(tensor.name).width + 8 < room) {
-        context.fillStyle = isChosen ? page : text;
-        context.fillText(tensor.name, visible + 4, top + h / 2);
         const size = bytes(tensor.bytes);
-        if (h > 27 && context.measureText(size).width + 8 < room) { context.fillStyle = isChosen ? page : muted; context.fillText(size, visible + 4, top + h / 2 + 13); }
+        const isTall = h > 30 && context.measureText(size).width + 8 < room;
+        context.fillStyle = isChosen ? page : text;
+        context.fillText(tensor.name, visible + 4, top + h / 2 - (isTall ? 6 : 0));
+        if (isTall) context.fillText(size, visible + 4, top + h / 2 + 8);
       }
     }
     const vertical = (time: number, colour: string, dash: number[]) => {
@@ -139,7 +140,7 @@ export function MemoryView({ state }: { state: State }) {
           <label>Scale <select value={kind} onChange={(event) => setScale(event.currentTarget.value as Scale)}><option>linear</option><option>logarithmic</option></select></label>
           {range && <button type="button" onClick={() => setRange(null)}>Show all</button>}
           <span class="quiet">{bytes(pool.bytes)}; {bytes(pool.unshared)} without sharing; lower bound {bytes(pool.lower_bound)}</span>
-          <span class="legend">{kinds.map((item) => <span><Swatch kind={item} isDark={isDark} /> {item === "other" ? "state, other" : item}</span>)}</span>
+          <span class="legend">{kinds.map((item) => <span><Swatch kind={item} isDark={isDark} /> {item === "other" ? "state, other" : item === "input" ? "input" : KINDS.get(item)?.title ?? item}</span>)}</span>
         </div>
         <div class="picture" ref={holder}>
           <Painted width={width} height={height} paint={paint} onKeyDown={onKeyDown}
