@@ -2,14 +2,7 @@
 import type { PlannedTensor, Pool } from "./document";
 import type { Method } from "./model";
 
-/** The kind of what writes a tensor first: an input, or the kind of the operator. */
-export function ownerKind(method: Method | undefined, value: number): { kind: string; call: number | null } {
-  if (!method) return { kind: "other", call: null };
-  const call = method.calls.find(({ data, change }) => change !== "removed" && data.writes?.some((write) => write === value || method.values[write]?.base === value));
-  if (call) return { kind: call.kind, call: call.index };
-  return { kind: method.data.inputs.includes(value) ? "input" : "other", call: null };
-}
-/** The owners of all tensors at once, because a search for each would be slow. */
+/** The first call that writes each value, with the kind of its operator. */
 export function ownersOf(method: Method | undefined): Map<number, { kind: string; call: number }> {
   const owners = new Map<number, { kind: string; call: number }>();
   for (const { data, kind, index, change } of method?.calls ?? []) {

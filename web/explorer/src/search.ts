@@ -2,6 +2,7 @@
 import type { Selection } from "./address";
 import { type Method, outputName, parametersOf, payloadOf } from "./model";
 import { compactType } from "./names";
+import { type Part, isInner } from "./tree";
 
 export interface Hit { readonly method: number; readonly selection: Selection; readonly title: string; readonly text: string; readonly kind: string }
 
@@ -38,4 +39,30 @@ export function search(methods: readonly Method[], query: string, current: numbe
     });
   }
   return ranked.sort((a, b) => a.rank - b.rank).slice(0, most).map(({ hit }) => hit);
+}
+
+/** How many hits are in each part of a method: a function from ranges of calls or operations. */
+export function hitCounts(method: Method, query: string): (part: Part) => number {
+  const hits = search([method], query, method.index, Infinity);
+  const operations = new Set<string>();
+  const calls = new Map<number, number>();
+  const add = (index: number) => calls.set(index, (calls.get(index) ?? 0) + 1);
+  for (const { selection } of hits) {
+    if (selection.kind === "instruction") add(selection.index);
+    if (selection.kind === "operation") { add(selection.index); operations.add(`${selection.index}.${selection.operation}`); }
+    if (selection.kind === "value") for (const call of method.calls) if (call.data.args?.includes(selection.index)) add(call.index);
+  }
+  const sums = [0];
+  method.order.forEach((index, at) => sums.push(sums[at]! + (calls.get(index) ?? 0)));
+  const ports = new Set(hits.flatMap(({ selection }) => (selection.kind === "value" ? [selection.index] : [])));
+  return (part) => {
+    if (part.kind === "input" || part.kind === "output") {
+      const values = part.kind === "input" ? method.data.inputs : method.data.outputs.map(([value]) => value);
+      return values.slice(part.start, part.end).filter((value) => ports.has(value)).length;
+    }
+    if (!isInner(part)) return sums[part.end]! - sums[part.start]!;
+    let count = 0;
+    for (let at = part.start; at < part.end; at++) if (operations.has(`${part.call}.${at}`)) count++;
+    return count;
+  };
 }

@@ -136,7 +136,7 @@ function groups(method: Method, paths: string[][], depth: number, start: number,
     }
     at = stop;
   }
-  return blocks(parts, "", "calls");
+  return blocks(parts, "");
 }
 /** The name of a module without that of its parent. */
 function titleOf(name: string, parent: string | undefined): string {
@@ -151,10 +151,10 @@ function callPart(method: Method, at: number): Part {
   let children: Part[] | null = null;
   const make = () => blocks(payload.nodes.map((node, operation): Part => ({
     id: `${index}.${operation}`, kind: "operation", title: shortName(node.name), start: operation, end: operation + 1, call: index, operation,
-  })), `${index}.`, "operations");
+  })), `${index}.`);
   return Object.defineProperty(part, "children", { get: () => (children ??= make()), enumerable: true }) as Part;
 }
-function blocks(parts: Part[], prefix: string, noun: string): Part[] {
+function blocks(parts: Part[], prefix: string): Part[] {
   if (parts.length <= MANY) return parts;
   const made: Part[] = [];
   for (let at = 0; at < parts.length; at += BLOCK) {
@@ -162,11 +162,11 @@ function blocks(parts: Part[], prefix: string, noun: string): Part[] {
     const [first, last] = [children[0]!, children[children.length - 1]!];
     if (children.length === 1) { made.push(first); continue; }
     made.push({
-      id: `${prefix}${first.start}-${last.end - 1}`, kind: "group", title: `${noun} ${first.start}–${last.end - 1}`, start: first.start, end: last.end,
+      id: `${prefix}${first.start}-${last.end - 1}`, kind: "group", title: `${first.start} to ${last.end - 1}`, start: first.start, end: last.end,
       isBlock: true, children, ...(first.operation === undefined && prefix === "" ? {} : { call: first.call! }),
     });
   }
-  return blocks(made, prefix, noun);
+  return blocks(made, prefix);
 }
 
 /** True if a part is inside of a payload. */

@@ -9,7 +9,7 @@ import { EXIT, layoutLevel } from "../src/graph/layout";
 import { fit, zoom } from "../src/graph/camera";
 import { measurementOf } from "../src/heat";
 import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
-import { search } from "../src/search";
+import { hitCounts, search } from "../src/search";
 import { chainTo, chainToId, groupingsOf, openFirst, pathsOf, summaryOf, treeOf } from "../src/tree";
 
 const measure = (text: string) => text.length * 7;
@@ -102,6 +102,9 @@ test("search finds operators, values and operations; whole names are first", () 
   assert.ok(hits.some(({ selection }) => selection.kind === "operation"));
   assert.deepEqual(search(all, "layer0.block2.conv.weight", 0).map(({ selection }) => selection.kind), ["value"]);
   assert.deepEqual(search(all, "  ", 0), []);
+  const count = hitCounts(all[0]!, "relu");
+  const groups = treeOf(all[0]!, "module").filter(({ kind }) => kind === "group");
+  assert.equal(groups.reduce((sum, part) => sum + count(part), 0), all[0]!.calls.filter(({ name }) => name === "relu").length);
 });
 test("a chain is folded into columns, and edges leave at the borders", () => {
   const sizes = Array.from({ length: 30 }, () => ({ width: 100, height: 40 }));

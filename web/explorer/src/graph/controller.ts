@@ -1,6 +1,7 @@
 // The graph on its canvas: builds scenes in slices of time, moves the camera, and turns input into changes of the state.
 import { effect } from "@preact/signals";
 import { measurementOf } from "../heat";
+import { hitCounts } from "../search";
 import { type State, callOf } from "../state";
 import { type Part, chainTo, isOpenable } from "../tree";
 import { type Camera, centre, fit, pan, zoom } from "./camera";
@@ -85,10 +86,17 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     heatCache = { key, heat: found };
     return found;
   }
+  let hitCache: { key: unknown[]; hits: ReadonlySet<Box> } | null = null;
+  /** Boxes that contain hits of the search. */
   function hitsOf(at: Scene): ReadonlySet<Box> | null {
-    const query = state.query.value.trim().toLowerCase();
-    if (query === "") return null;
-    return new Set(at.boxes.filter((box) => box.title.toLowerCase().includes(query) || box.lines.some((line) => line.toLowerCase().includes(query))));
+    const [query, method] = [state.query.value.trim(), state.method.value];
+    if (query === "" || !method) return null;
+    const key = [at, query];
+    if (!hitCache || hitCache.key.some((part, index) => part !== key[index])) {
+      const count = hitCounts(method, query);
+      hitCache = { key, hits: new Set(at.boxes.filter(({ part }) => count(part) > 0)) };
+    }
+    return hitCache.hits;
   }
   function style(at: Scene): Style {
     const selected = selectedBox(at);

@@ -203,8 +203,9 @@ function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, 
   outline();
   context.fillStyle = fill;
   context.fill();
-  context.lineWidth = change ? 2 : 1;
-  context.strokeStyle = change ?? (isOpen ? mix(theme.page, box.isDelegate ? colour : theme.muted, 0.55) : mix(theme.page, colour, isDimmed ? 0.25 : 0.6));
+  const isHit = style.hits !== null && !isDimmed && !isOpen;
+  context.lineWidth = change || isHit ? 2 : 1;
+  context.strokeStyle = change ?? (isHit ? theme.hit : isOpen ? mix(theme.page, box.isDelegate ? colour : theme.muted, 0.55) : mix(theme.page, colour, isDimmed ? 0.25 : 0.6));
   if (box.change === "removed") context.setLineDash([5, 3]);
   context.stroke();
   context.setLineDash([]);

@@ -208,8 +208,7 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         ? payloadOf(method, method.calls[part.call!]!)!.nodes.slice(part.start, part.end).map((node) => node.kind ?? "other")
         : method.order.slice(part.start, part.end).map((index) => method.calls[index]!.kind);
       const changes = inner ? [] : method.order.slice(part.start, part.end).flatMap((index) => method.calls[index]!.change ?? []);
-      const summary = summaryOf(method, part);
-      return { title: part.title, lines: filled(wrapped(part.isBlock ? summary.slice(summary.indexOf(": ") + 2) : summary)), kind: mainKind(kinds), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
+      return { title: part.title, lines: filled(wrapped(summaryOf(method, part))), kind: mainKind(kinds), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
     }
     case "call": {
       const call = method.calls[part.call!]!;

@@ -44,7 +44,8 @@ export function MemoryView({ state }: { state: State }) {
   const x = (time: number) => EDGE.left + ((width - EDGE.left - EDGE.right) * (time - from)) / (to - from);
   const y = (address: number) => height - EDGE.bottom - (height - EDGE.top - EDGE.bottom) * part(address);
   const timeAt = (px: number) => Math.max(0, Math.min(times - 1, Math.floor(from + ((px - EDGE.left) / Math.max(1, width - EDGE.left - EDGE.right)) * (to - from))));
-  const kindOf = (value: number) => owners.get(value)?.kind ?? (owner?.data.inputs.includes(value) ? "input" : "other");
+  // State belongs to the method as inputs do; an operator only updates it.
+  const kindOf = (value: number) => (owner?.values[value]?.content === "state" ? "input" : undefined) ?? owners.get(value)?.kind ?? (owner?.data.inputs.includes(value) ? "input" : "other");
   const isDark = state.isDark.value;
   const paint = (context: CanvasRenderingContext2D) => {
     const [page, text, muted, accent, line, danger] = ["page", "text", "muted", "accent", "line", "heat"].map(colourNamed) as [string, string, string, string, string, string];
@@ -140,7 +141,7 @@ export function MemoryView({ state }: { state: State }) {
           <label>Scale <select value={kind} onChange={(event) => setScale(event.currentTarget.value as Scale)}><option>linear</option><option>logarithmic</option></select></label>
           {range && <button type="button" onClick={() => setRange(null)}>Show all</button>}
           <span class="quiet">{bytes(pool.bytes)}; {bytes(pool.unshared)} without sharing; lower bound {bytes(pool.lower_bound)}</span>
-          <span class="legend">{kinds.map((item) => <span><Swatch kind={item} isDark={isDark} /> {item === "other" ? "state, other" : item === "input" ? "input" : KINDS.get(item)?.title ?? item}</span>)}</span>
+          <span class="legend">{kinds.map((item) => <span><Swatch kind={item} isDark={isDark} /> {item === "other" ? "other" : item === "input" ? "input, state" : KINDS.get(item)?.title ?? item}</span>)}</span>
         </div>
         <div class="picture" ref={holder}>
           <Painted width={width} height={height} paint={paint} onKeyDown={onKeyDown}

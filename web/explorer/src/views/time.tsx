@@ -4,7 +4,7 @@ import type { ProfileMethod, TimelineEvent } from "../document";
 import { measurementOf } from "../heat";
 import { colourOf } from "../kinds";
 import type { Method } from "../model";
-import { counted, duration, grouped, percent, shortName } from "../names";
+import { clip, counted, duration, grouped, percent, shortName } from "../names";
 import { mix } from "../graph/paint";
 import type { State } from "../state";
 import { type Part, treeOf } from "../tree";
@@ -146,6 +146,7 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
   </>;
 }
 
+const flameText = (title: string, time: string, most: number) => (title.length + time.length < most ? `${title} ${time}` : clip(title, most));
 /** Times as nested bars: modules, calls and operations; the width is the time. */
 function Flame({ state, method }: { state: State; method: Method }) {
   const holder = useRef<HTMLDivElement>(null);
@@ -189,7 +190,7 @@ function Flame({ state, method }: { state: State; method: Method }) {
             <rect x={x} y={y} width={Math.max(1, wide - 1)} height={20} fill={mix(page, colourOf(kindOf(part), state.isDark.value), 0.4)}
               role="button" tabIndex={-1} aria-label={`${part.title}: ${duration(time)}`} onClick={() => choose(part)} onDblClick={() => setRoot(part)}
               onPointerEnter={() => setHovered(`${part.title}: ${duration(time)}, ${percent(time, cells.total)}, ${grouped(part.end - part.start)} parts`)} />
-            {wide > 30 && <text aria-hidden="true" x={x + 4} y={y + 14}>{`${part.title} ${duration(time)}`.slice(0, Math.floor((wide - 6) / 6.4))}</text>}
+            {wide > 30 && <text aria-hidden="true" x={x + 4} y={y + 14}>{flameText(part.title, duration(time), Math.floor((wide - 6) / 6.6))}</text>}
           </g>
         ))}
       </svg>
