@@ -5,13 +5,15 @@ export interface Statistics {
   elements: number; not_finite: number; zeros: number;
   minimum: number | null; maximum: number | null; mean: number | null; histogram: number[];
 }
+/** The value, and the instructions that may have written its content; null is the caller. */
+export type Read = [number, ...(number | null)[]];
 export interface ValueData {
-  name: string; type: string; content?: string; bytes?: number; base?: number; items?: (number | null)[]; text?: string;
+  name?: string; type?: string; content?: string; bytes?: number; base?: number; items?: (number | null)[]; text?: string;
   statistics?: Statistics | null; findings?: number[]; differences?: number[];
 }
 export interface Work { macs?: number | null; planned?: number; constant?: number; written?: number }
 export interface NodeData {
-  label: number; delegate?: number; args?: (number | null)[]; writes?: number[]; reads?: [number, ...(number | null)[]][];
+  label: number; delegate?: number; args?: (number | null)[]; writes?: number[]; reads?: Read[];
   jump?: number; always?: boolean; trace?: number[]; texts?: [number, string][]; module?: number; work?: Work;
   more_reads?: number; more_writes?: number; findings?: number[]; differences?: number[];
 }
@@ -19,9 +21,9 @@ export interface DelegateData {
   backend: string; name?: string; bytes: number; payload?: number; findings?: number[]; differences?: number[];
 }
 export interface Callee { kind: string; args?: { name: string; type: string; role?: string }[]; library?: string }
-export interface FrameData { file?: string; line?: number; name?: string; context?: string }
+export interface FrameData { file?: string | null; line?: number; name?: string | null; context?: string | null }
 export interface MethodData {
-  name: string; inputs: number[]; outputs: [number, ...(number | null)[]][]; values: ValueData[]; labels: string[];
+  name: string; inputs: number[]; outputs: Read[]; values: ValueData[]; labels: string[];
   nodes: NodeData[]; delegates: DelegateData[]; frames: FrameData[]; findings?: number[]; differences?: number[];
   /** Indices of the callees of the graph, parallel to `labels`. */
   callees?: number[]; modules?: { name: string; parent?: number | null }[];
@@ -39,12 +41,16 @@ export interface WeightData {
 export interface GraphData { methods: MethodData[]; payloads: PayloadData[]; callees?: Callee[]; weights?: WeightData[] }
 
 export interface SizeNode { name: string; bytes: number; children?: SizeNode[] }
+/** The sizes of a file. */
+export interface SizeTree { bytes: number; children: SizeNode[] }
 export interface Finding {
   rule: string; severity: string; title?: string; why?: string; runtime?: string; offset?: number | null; path?: string | null;
   found: string; expected: string;
 }
 export interface FileData {
-  name: string; contents?: Contents | null; size?: SizeNode; tensors?: SizeNode; findings?: Finding[]; truncated?: string[];
+  name: string; contents?: Contents | null; size?: SizeTree; tensors?: SizeTree; findings?: Finding[]; truncated?: { rule: string; count: number }[];
+  /** Of a file that is not of these formats: what it seems to be, and what to do. */
+  diagnosis?: { found: string; help: string };
 }
 export interface Contents {
   format?: string; bytes?: number; errors?: string[]; needs?: { release: string; feature: string } | null;

@@ -15,6 +15,8 @@ export interface Call {
   readonly change: Change | null;
   readonly callee: Callee | undefined;
 }
+/** A value of a method; one without a name has "". */
+export interface Value extends ValueData { name: string; type: string }
 export interface Method {
   readonly index: number;
   readonly data: MethodData;
@@ -22,7 +24,7 @@ export interface Method {
   readonly calls: readonly Call[];
   /** Indices of `calls` in the order of execution; removed ones are after what they followed. */
   readonly order: readonly number[];
-  readonly values: readonly ValueData[];
+  readonly values: readonly Value[];
   readonly payloads: readonly PayloadData[];
 }
 export interface Argument {
@@ -52,7 +54,7 @@ export function methodsOf(document: ReportDocument): Method[] {
     const calls = data.nodes.map((node, at) => callOf(data, node, at, changeOf(node, at)));
     const order = data.nodes.map((_, at) => at);
     const old = sides && base?.graph?.methods[sides.method];
-    const values = [...data.values];
+    const values = data.values.map(valueOf);
     if (sides && old) addRemoved(old, sides, calls, order, values, callOf);
     return { index, data, name: data.name || `method ${index}`, calls, order, values, payloads: graph?.payloads ?? [] };
   });
@@ -61,21 +63,21 @@ export function methodsOf(document: ReportDocument): Method[] {
 /** Adds the instructions of the older method that the new one does not have, with their values. */
 function addRemoved(
   old: MethodData, sides: { nodes: (number | null)[]; values: (number | null)[] }, calls: Call[],
-  order: number[], values: ValueData[],
+  order: number[], values: Value[],
   callOf: (method: MethodData, node: NodeData, at: number, change: Change) => Call,
 ): void {
   const newOf = new Map<number, number>();
   sides.nodes.forEach((from, at) => { if (from !== null) newOf.set(from, at); });
-  const valueOf = new Map<number, number>();
-  sides.values.forEach((from, at) => { if (from !== null) valueOf.set(from, at); });
+  const keptValues = new Map<number, number>();
+  sides.values.forEach((from, at) => { if (from !== null) keptValues.set(from, at); });
   const value = (from: number | null): number | null => {
     if (from === null) return null;
-    const found = valueOf.get(from);
+    const found = keptValues.get(from);
     if (found !== undefined) return found;
     const added = old.values[from];
     if (!added) return null;
-    valueOf.set(from, values.length);
-    values.push({ ...added, findings: [], differences: [] });
+    keptValues.set(from, values.length);
+    values.push({ ...valueOf(added), findings: [], differences: [] });
     return values.length - 1;
   };
   const isNumber = (item: number | null): item is number => item !== null;
@@ -96,6 +98,8 @@ function addRemoved(
     order.splice(++after, 0, index);
   });
 }
+
+const valueOf = (data: ValueData): Value => (data.name !== undefined && data.type !== undefined ? (data as Value) : { ...data, name: data.name ?? "", type: data.type ?? "" });
 
 export function differencesOf(document: ReportDocument) {
   return document.changes?.differences ?? document.changes?.list ?? [];

@@ -23,7 +23,7 @@ export function Detail({ state }: { state: State }) {
 }
 
 function Unreadable({ state: { document } }: { state: State }) {
-  return <section><h2>{document.files[0]?.name ?? document.name}</h2><p>{document.error ? `The program cannot be read: ${document.error}` : "The file has no program."}</p><p class="quiet">The tabs have what can be read.</p></section>;
+  return <section><h2>{document.files[0]?.name ?? document.name}</h2><p>{document.error ? `The program cannot be read: ${document.error}` : "The file has no program."}</p>{document.files.map(({ diagnosis }) => diagnosis && <p>{diagnosis.found}: {diagnosis.help}</p>)}<p class="quiet">The tabs have what can be read.</p></section>;
 }
 
 function Overview({ state, method }: { state: State; method: Method }) {

@@ -20,7 +20,7 @@ export function FindingsView({ state }: { state: State }) {
   const wanted = Number(state.settings.value.get("row") ?? -1);
   const body = useRef<HTMLDivElement>(null);
   useEffect(() => { body.current?.querySelector(".finding.chosen")?.scrollIntoView({ block: "center" }); }, [wanted]);
-  const truncated = files.flatMap(({ truncated: list = [] }) => list);
+  const truncated = files.flatMap(({ truncated: list = [] }) => list.map(({ rule, count }) => `${counted(count, "finding")} of ${rule}`));
   return (
     <div class="scroll findings" ref={body} tabIndex={0} role="region" aria-label="Findings">
       {error && <p class="error">{error}</p>}
@@ -47,7 +47,7 @@ export function FindingsView({ state }: { state: State }) {
           </section>
         );
       })}
-      {truncated.length > 0 && <p class="quiet">Not all findings are listed of: {truncated.join(", ")}</p>}
+      {truncated.length > 0 && <p class="quiet">Not listed: {truncated.join(", ")}</p>}
     </div>
   );
 }

@@ -34,7 +34,7 @@ function weightsOf(state: State): Weight[] {
     });
   }
   const own = graph.methods.flatMap((method, at) => method.values.flatMap((value, index): Weight[] => (value.content === "constant"
-    ? [{ name: value.name, type: value.type, bytes: value.bytes ?? 0, users: 1, target: { method: at, selection: { kind: "value", index } }, statistics: value.statistics }] : [])));
+    ? [{ name: value.name ?? "", type: value.type ?? "", bytes: value.bytes ?? 0, users: 1, target: { method: at, selection: { kind: "value", index } }, statistics: value.statistics }] : [])));
   const inner = graph.payloads.flatMap((payload, at) => payload.values.flatMap((value, index): Weight[] => (value.bytes === undefined
     ? [] : [{ name: value.name ?? `value ${index}`, type: value.type ?? "", bytes: value.bytes, users: 1, target: ofPayload(at, index), statistics: value.statistics }])));
   return [...own, ...inner].sort((a, b) => b.bytes - a.bytes);
