@@ -35,6 +35,8 @@ for (const input of Object.keys(metafile.inputs)) {
   const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input);
   if (match) packages.add(match[1]);
 }
+// dagre contains the packages it depends on.
+for (const name of [...packages]) for (const dependency of Object.keys(JSON.parse(readFileSync(join(here, "../node_modules", name, "package.json"), "utf8")).dependencies ?? {})) packages.add(dependency);
 const licences = [...packages].sort().map((name) => {
   const folder = join(here, "../node_modules", name);
   const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
