@@ -1,7 +1,7 @@
 // The explorer in Chromium: what is visible of models of all sizes, addresses, keyboard, accessibility, and that a page
 // asks for nothing. Times are printed; they fail only far beyond what is aimed at, because machines differ.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ let number = 0;
 /** Opens a page, and fails if it writes to the console, throws, or asks for anything but itself. */
 async function open(t, document, fragment = "", { size = SIZES[0], scheme = "light" } = {}) {
   const file = join(folder, `${number++}.html`);
-  writeFileSync(file, pageOf(document));
+  writeFileSync(file, typeof document === "string" ? document : pageOf(document));
   const context = await browser.newContext({ viewport: { width: size[0], height: size[1] }, colorScheme: scheme, reducedMotion: "reduce" });
   const page = await context.newPage();
   const problems = [];
@@ -35,7 +35,7 @@ async function open(t, document, fragment = "", { size = SIZES[0], scheme = "lig
     assert.deepEqual(problems, []);
   });
   await page.goto(`file://${file}${fragment}`);
-  if (document.graph) await page.waitForFunction(() => window.explorer?.graph()?.isReady());
+  if (await page.locator(".graph .message").count() === 0) await page.waitForFunction(() => window.explorer?.graph()?.isReady());
   await settled(page);
   return page;
 }
@@ -279,6 +279,22 @@ test("10,000 open instructions are panned", async (t) => {
     assert.ok(median < 100);
   }
 });
+
+// Pages that `pte-emit report` wrote, or their documents: PTE_EMIT_PAGES is their folder.
+for (const name of process.env.PTE_EMIT_PAGES ? readdirSync(process.env.PTE_EMIT_PAGES).filter((entry) => /\.(html|json)$/.test(entry) && !entry.includes("schema")) : []) {
+  for (const size of SIZES) {
+    test(`${name} at ${size[0]} x ${size[1]}`, async (t) => {
+      const content = readFileSync(join(process.env.PTE_EMIT_PAGES, name), "utf8");
+      const page = await open(t, name.endsWith(".json") ? JSON.parse(content) : content, "", { size });
+      noOverlap(await labels(page));
+      for (const tab of await page.locator("[role=tab]").all()) {
+        await tab.click();
+        await settled(page);
+      }
+      await accessible(page);
+    });
+  }
+}
 
 test("a page without data has at most 600 kB", (t) => {
   const { length } = pageOf({});

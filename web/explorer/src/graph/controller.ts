@@ -211,7 +211,12 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     const last = pointers.get(event.pointerId);
     if (!last) {
       const found = scene && boxAt(scene, camera, point);
-      if (found !== hovered) { hovered = found && !found.children ? found : null; draw(); }
+      if (found !== hovered) {
+        hovered = found && !found.children ? found : null;
+        // Texts may be clipped in the box.
+        canvas.title = hovered ? [hovered.title, ...hovered.lines].join("\n") : "";
+        draw();
+      }
       canvas.style.cursor = found && (!found.children || isSign(found, camera, point)) ? "pointer" : "grab";
       return;
     }

@@ -317,8 +317,9 @@ function highlight(context: CanvasRenderingContext2D, scene: Scene, camera: Came
     else if (isIn(from, chosen) && !isIn(to, chosen)) marked.set(at, "outgoing");
   });
   const routes = scene.routes.flatMap((route) => {
-    const edge = route.edges.find((at) => marked.has(at));
-    return edge === undefined ? [] : [{ route, edge, side: marked.get(edge)! }];
+    // One for each value that takes the route.
+    const names = new Set<string>();
+    return route.edges.filter((at) => marked.has(at) && !names.has(scene.edges[at]!.name) && names.add(scene.edges[at]!.name)).map((edge) => ({ route, edge, side: marked.get(edge)! }));
   });
   context.save();
   context.setTransform(ratio * camera.scale, 0, 0, ratio * camera.scale, -camera.x * camera.scale * ratio, -camera.y * camera.scale * ratio);
@@ -350,13 +351,13 @@ function edgeLabels(
   view: { width: number; height: number }, { theme }: Style, labels: Label[],
 ): void {
   const taken = labels.map(({ x, y, width, height }) => ({ x, y, width, height }));
-  const done = new Set<number>();
+  const done = new Set<string>();
   context.font = `11px ${FONT}`;
   context.textBaseline = "middle";
   for (const { route, edge, side } of routes) {
     const { name, type } = scene.edges[edge]!;
     const text = [name, compactType(type)].filter((part) => part !== "").join(": ");
-    if (done.has(edge) || text === "" || done.size >= 24) continue;
+    if (done.has(`${side}${text}`) || text === "" || done.size >= 24) continue;
     const width = measureText(text, false) + 10;
     const candidates = [0.5, 0.25, 0.75, 0.9, 0.1].flatMap((part) => {
       const point = pointAt(route.points, part);
@@ -366,7 +367,7 @@ function edgeLabels(
     });
     const free = candidates.find((area) => area.x > 0 && area.y > 0 && area.x + width < view.width && area.y + 18 < view.height && !taken.some((other) => overlaps(area, other)));
     if (!free) continue;
-    done.add(edge);
+    done.add(`${side}${text}`);
     taken.push(free);
     context.fillStyle = theme.panel;
     context.strokeStyle = theme[side];

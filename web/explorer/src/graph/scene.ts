@@ -52,6 +52,8 @@ export const LINE = 11;
 const PADDING = 12;
 const HEADER = 26;
 const WIDEST = 260;
+/** Texts are painted larger than their scale if they could not be read otherwise. */
+const SLACK = 1.1;
 /** The shape of an open group. */
 const INNER = { aspect: 1.2, room: 480 };
 /** A method that fits the view at this scale is not folded. */
@@ -178,7 +180,7 @@ function ancestors(box: Box): Box[] {
 function boxOf(method: Method, part: Part, parent: Box | null, number: number, measure: Measure): Box {
   const { title, lines, kind, change, isDelegate } = textsOf(method, part);
   const sign = isOpenable(part) ? 22 : 0;
-  const width = Math.min(WIDEST, Math.max(56, measure(title, true) + 24 + sign, ...lines.map((line) => measure(line, false) + 22)));
+  const width = Math.min(WIDEST, Math.max(56, measure(title, true) * SLACK + 24 + sign, ...lines.map((line) => measure(line, false) * SLACK + 22)));
   const height = 14 + 16 + lines.length * 14;
   return { part, parent, depth: parent ? parent.depth + 1 : 0, number, children: null, title, lines, kind, change, isDelegate, x: 0, y: 0, width: Math.ceil(width), height };
 }

@@ -40,6 +40,7 @@ export function App({ state, onReady }: { state: State; onReady: (controller: Co
   // On a narrow page, the panel opens when something is selected.
   useEffect(() => { if (state.selection.value && innerWidth <= 700 && state.tab.value === null) setSideOpen(true); }, [state.selection.value]);
   const tab = state.tab.value;
+  useEffect(() => { if (tab !== null) document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }); }, [tab]);
   const View = tab === null ? null : VIEWS[tab];
   const findings = state.document.files.reduce((sum, { findings: list }) => sum + (list?.length ?? 0), 0);
   return (

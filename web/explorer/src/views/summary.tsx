@@ -26,7 +26,7 @@ function FileSummary({ state, file }: { state: State; file: FileData }) {
   return (
     <section>
       <h3><bdi>{file.name}</bdi></h3>
-      {(contents?.errors ?? []).map((text) => <p class="error">{text}</p>)}
+      {(contents?.errors ?? []).filter((text) => text !== state.document.error).map((text) => <p class="error">{text}</p>)}
       {file.diagnosis && <p><b>{file.diagnosis.found}</b>: {file.diagnosis.help}</p>}
       <Facts rows={[
         ["format", contents?.format ?? "not recognized"], ["size", bytes(contents?.bytes ?? file.size?.bytes ?? 0)],

@@ -11,13 +11,13 @@ import { type Part, treeOf } from "../tree";
 import { Painted, colourNamed, useSize } from "./parts";
 import { Table } from "./table";
 
-const SHAPES = ["operators", "instructions", "timeline", "flame"] as const;
+const SHAPES = ["operators", "instructions", "delegates", "timeline", "flame"] as const;
 
 export function TimeView({ state }: { state: State }) {
   const [shape, setShape] = useState<(typeof SHAPES)[number]>("operators");
   const method = state.method.value;
   const profile = state.document.profile?.methods.find(({ index }) => index === method?.index);
-  const shapes = SHAPES.filter((name) => name !== "timeline" || (state.document.timeline?.executions.length ?? 0) > 0);
+  const shapes = SHAPES.filter((name) => (name === "timeline" ? (state.document.timeline?.executions.length ?? 0) > 0 : name !== "delegates" || (profile?.delegates?.length ?? 0) > 0));
   const choice = <div class="tabs small" role="group" aria-label="Form">{shapes.map((name) => <button type="button" aria-pressed={shape === name} onClick={() => setShape(name)}>{name}</button>)}</div>;
   if (!method || !profile) return <p class="message">The recording has no execution of {method?.name ?? "this method"}.</p>;
   const { executions } = profile;
@@ -25,6 +25,7 @@ export function TimeView({ state }: { state: State }) {
   switch (shape) {
     case "operators": return <Operators state={state} method={method} profile={profile}>{choice}{total}</Operators>;
     case "instructions": return <Instructions state={state} method={method} profile={profile}>{choice}{total}</Instructions>;
+    case "delegates": return <Delegates state={state} method={method} profile={profile}>{choice}{total}</Delegates>;
     case "timeline": return <div class="column"><div class="bar">{choice}{total}</div><TimelineView state={state} method={method} /></div>;
     case "flame": return <div class="column"><div class="bar">{choice}{total}</div><Flame state={state} method={method} /></div>;
   }
@@ -51,6 +52,22 @@ function Instructions({ state, method, profile, children }: Inner) {
     { title: "per execution", value: ({ total }) => perRun(profile, total), show: ({ total }) => duration(perRun(profile, total)), isNumber: true },
     { title: "share", value: ({ share }) => share, show: ({ share }) => <Share share={share} />, isNumber: true, width: "minmax(140px, 1fr)" },
     { title: "least", value: ({ min }) => min, show: ({ min }) => duration(min), isNumber: true }, { title: "most", value: ({ max }) => max, show: ({ max }) => duration(max), isNumber: true },
+  ]}>{children}</Table>;
+}
+
+/** Delegates, and what their backends recorded of their operations. */
+function Delegates({ state, method, profile, children }: Inner) {
+  const rows = (profile.delegates ?? []).flatMap((delegate) => [{ ...delegate, operation: "" }, ...delegate.operations.map((operation) => ({ ...operation, name: delegate.name, backend: delegate.backend }))]);
+  const open = (name: string) => {
+    const index = method.data.delegates.findIndex((delegate) => delegate.name === name);
+    const call = method.calls.find(({ data }) => data.delegate === index);
+    if (call) state.select({ kind: "instruction", index: call.index }, { method: method.index });
+  };
+  return <Table label="delegates" rows={rows} onChoose={({ name }) => open(name)} columns={[
+    { title: "delegate", value: ({ name }) => name }, { title: "backend", value: ({ backend }) => backend, width: "minmax(110px, 1fr)" }, { title: "operation", value: ({ operation }) => operation },
+    { title: "per execution", value: ({ total }) => perRun(profile, total), show: ({ total }) => duration(perRun(profile, total)), isNumber: true },
+    { title: "share", value: ({ share }) => share, show: ({ share }) => <Share share={share} />, isNumber: true, width: "minmax(140px, 1fr)" },
+    { title: "mean", value: ({ mean }) => mean, show: ({ mean }) => duration(mean), isNumber: true },
   ]}>{children}</Table>;
 }
 
