@@ -45,6 +45,8 @@ const licences = [...packages].sort().map((name) => {
   return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
 }).join(`\n${"-".repeat(80)}\n\n`);
 
+forbid(licences, /<[/!]/, "licences");
+
 mkdirSync(target, { recursive: true });
 writeFileSync(join(target, "explorer.js"), script);
 writeFileSync(join(target, "explorer.css"), style);

@@ -166,6 +166,7 @@ test("the keyboard walks, opens, zooms and helps", async (t) => {
   await page.keyboard.press("?");
   await settled(page);
   assert.equal(await page.locator("dialog[open]").count(), 1);
+  assert.match(await page.locator("dialog pre").textContent(), /preact .* \(MIT\)/);
   await page.keyboard.press("Escape");
   await settled(page);
   assert.equal(await page.locator("dialog[open]").count(), 0);

@@ -10,5 +10,5 @@ export function pageOf(document) {
   const data = JSON.stringify(document).replaceAll("<", "\\u003c");
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"><title>Report</title><style>${read("explorer.css")}</style></head>
-<body><div id="explorer"></div><script id="data" type="application/json">${data}</script><script>${read("explorer.js")}</script></body></html>`;
+<body><script type="application/json" id="data">${data}</script><script type="text/plain" id="licences">${read("licences.txt")}</script><script>${read("explorer.js")}</script></body></html>`;
 }

@@ -1,4 +1,5 @@
-// The script of a report: shows the document that the page has as JSON in the element `data`.
+// The script of a report: shows the document that the page has as JSON in the element `data`. The element `licences` has
+// the licences of the bundled packages as text.
 import type { ReportDocument } from "./document";
 import { mount } from "./mount";
 
@@ -8,4 +9,7 @@ declare global {
 
 const data = document.getElementById("data");
 const element = document.getElementById("explorer") ?? document.body.appendChild(document.createElement("div"));
-window.explorer = mount(element, JSON.parse(data?.textContent ?? "{}") as ReportDocument);
+element.id = "explorer";
+const report = JSON.parse(data?.textContent ?? "{}") as ReportDocument;
+document.title = `${report.name} – pte-emit report`;
+window.explorer = mount(element, report, { licences: document.getElementById("licences")?.textContent ?? "" });

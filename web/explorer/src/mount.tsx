@@ -13,7 +13,12 @@ export interface Explorer {
   unmount(): void;
 }
 
-export function mount(element: HTMLElement, document: ReportDocument): Explorer {
+export interface Options {
+  /** Licences of the bundled packages, for the help. */
+  readonly licences?: string;
+}
+
+export function mount(element: HTMLElement, document: ReportDocument, { licences = "" }: Options = {}): Explorer {
   const state = createState(document, window);
   let controller: Controller | null = null;
   let first: number | null = null;
@@ -21,6 +26,6 @@ export function mount(element: HTMLElement, document: ReportDocument): Explorer 
     if (controller?.isReady()) requestAnimationFrame(() => { first ??= performance.now(); });
     else if (first === null) requestAnimationFrame(note);
   };
-  render(<App state={state} onReady={(made) => { controller = made; if (made) note(); }} />, element);
+  render(<App state={state} licences={licences} onReady={(made) => { controller = made; if (made) note(); }} />, element);
   return { graph: () => controller, firstView: () => first, unmount: () => { state.dispose(); render(null, element); } };
 }

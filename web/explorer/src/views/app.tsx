@@ -27,7 +27,7 @@ const VIEWS: Record<Tab, (props: { state: State }) => ComponentChildren> = {
   summary: SummaryView, differences: DifferencesView, memory: MemoryView, size: SizeView, time: TimeView, weights: WeightsView, findings: FindingsView, text: TextView, bytes: BytesView, outline: OutlineView,
 };
 
-export function App({ state, onReady }: { state: State; onReady: (controller: Controller | null) => void }) {
+export function App({ state, licences, onReady }: { state: State; licences: string; onReady: (controller: Controller | null) => void }) {
   const controller = useRef<Controller | null>(null);
   const [side, setSide] = useState(340);
   const [bottom, setBottom] = useState(Math.round(innerHeight * (innerWidth > 700 ? 0.42 : 0.55)));
@@ -68,7 +68,7 @@ export function App({ state, onReady }: { state: State; onReady: (controller: Co
         <div id="tabpanel" role="tabpanel" class="tabpanel" hidden={tab === null} {...(tab === null ? { "aria-label": "No view" } : { "aria-labelledby": `tab-${tab}` })}>{View && <View key={`${tab}`} state={state} />}</div>
       </section>
       <div class="invisible" role="status" aria-live="polite">{description(state)}</div>
-      {state.isHelpOpen.value && <Help state={state} />}
+      {state.isHelpOpen.value && <Help state={state} licences={licences} />}
     </div>
   );
 }

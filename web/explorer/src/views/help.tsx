@@ -1,4 +1,4 @@
-// Keys and gestures.
+// Keys and gestures, and the licences of the bundled packages.
 import { useEffect, useRef } from "preact/hooks";
 import type { State } from "../state";
 
@@ -12,7 +12,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["wheel, pinch", "zooms"],
   ["?", "this help"],
 ];
-export function Help({ state }: { state: State }) {
+export function Help({ state, licences }: { state: State; licences: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => { dialog.current?.showModal(); }, []);
   return (
@@ -20,6 +20,7 @@ export function Help({ state }: { state: State }) {
       <h2>Keys</h2>
       <dl class="facts">{KEYS.map(([key, text]) => <><dt><kbd>{key}</kbd></dt><dd>{text}</dd></>)}</dl>
       <p class="quiet">The address of the page contains what is selected, for bookmarks. A box with a second line around it is a call of a delegate. Dashed edges are jumps. Colours of edges: blue leads into what is selected, orange out of it.</p>
+      {licences !== "" && <details><summary>Licences of the packages in this page</summary><pre tabIndex={0}>{licences}</pre></details>}
       <button type="button" onClick={() => dialog.current?.close()}>Close</button>
     </dialog>
   );
