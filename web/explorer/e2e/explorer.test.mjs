@@ -82,6 +82,8 @@ for (const count of [1, 20, 300, 3000, 10000]) {
 
 test("all of a convolution's arguments are in the panel", async (t) => {
   const page = await open(t, network(20), "#forward/4");
+  noOverlap(await labels(page));
+  assert.ok((await labels(page)).some(({ text }) => text === "layer0_block0_add: f32 1×16×32×32"), "the type of an edge");
   const names = await page.locator(".arguments th bdi").allTextContents();
   assert.deepEqual(names, ["input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups", "out"]);
   const text = await page.locator(".arguments").innerText();

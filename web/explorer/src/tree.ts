@@ -66,7 +66,7 @@ export function pathsOf(method: Method, by: Grouping): string[][] {
       return calls.map(({ data, index }, at) => {
         const isDelegate = data.delegate !== undefined;
         if (isDelegate || (at > 0 && calls[at - 1]?.data.delegate !== undefined)) run++;
-        return isDelegate ? [`delegate ${index}`] : [`portable operators, part ${run}`];
+        return isDelegate ? [`delegate ${index}`] : [`portable part ${run}`];
       });
     }
     case "block":

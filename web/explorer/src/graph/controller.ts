@@ -264,7 +264,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
   canvas.addEventListener("wheel", onWheel, { passive: false });
 
   // The map in the corner.
-  let paintedMap: ImageData | null = null;
+  let paintedMap: HTMLCanvasElement | null = null;
   const mapScale = () => Math.min(map.clientWidth / Math.max(scene?.width ?? 1, 1), map.clientHeight / Math.max(scene?.height ?? 1, 1));
   function paintMap(): void {
     const area = { x: camera.x, y: camera.y, width: view.width / camera.scale, height: view.height / camera.scale };
@@ -279,9 +279,12 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     const [left, top] = [(width - scene.width * scale) / 2, (height - scene.height * scale) / 2];
     if (!paintedMap) {
       const small: Camera = { scale, x: -left / scale, y: -top / scale };
-      paint(paper, scene, small, { width, height }, 1, { ...style(scene), selected: new Set(), hovered: null, hits: null, isMap: true });
-      paintedMap = paper.getImageData(0, 0, width, height);
-    } else paper.putImageData(paintedMap, 0, 0);
+      paintedMap = document.createElement("canvas");
+      paintedMap.width = width;
+      paintedMap.height = height;
+      paint(paintedMap.getContext("2d")!, scene, small, { width, height }, 1, { ...style(scene), selected: new Set(), hovered: null, hits: null, isMap: true });
+    }
+    paper.drawImage(paintedMap, 0, 0);
     paper.strokeStyle = theme.accent;
     paper.lineWidth = 2;
     paper.strokeRect(left + area.x * scale, top + area.y * scale, area.width * scale, area.height * scale);

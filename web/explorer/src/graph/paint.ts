@@ -28,9 +28,10 @@ export interface Style {
 export interface Label { readonly box: Box; readonly text: string; readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
-// Least height of a box on the screen, below which its group is painted as a whole.
-const LEAST = 9;
-const LEAF = 30;
+// Least height on the screen of the highest box of a group, below which the group is painted as a whole.
+const LEAST = 11;
+// A box of less pixels has only a title.
+const NARROW = 60;
 
 const mixes = new Map<string, string>();
 /** A colour between two, both as `#rrggbb`. */
@@ -73,7 +74,7 @@ function fitted(text: string, isTitle: boolean, size: number, most: number): str
 
 /** True if an open group is painted as a whole, because its boxes would be too small. */
 export function isSummarized(box: Box, scale: number): boolean {
-  return box.children !== null && LEAF * scale < LEAST && box.children.every((child) => child.children === null || isSummarized(child, scale));
+  return box.children !== null && box.children.every((child) => child.height * scale < LEAST);
 }
 /** Boxes that are painted as boxes of their own, with the containers. */
 export function visibleBoxes(scene: Scene, camera: Camera, view: { width: number; height: number }, isMap = false): Box[] {
@@ -192,7 +193,7 @@ function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, 
   const radius = Math.min(isPort ? height / 2 : 5 * camera.scale, 8, height / 3);
   const outline = () => { context.beginPath(); context.roundRect(x, y, width, height, radius); };
   // A closed group looks like a stack.
-  if (isGroup && !isOpen && height > 14) {
+  if (isGroup && box.children === null && height > 14) {
     context.fillStyle = mix(theme.panel, colour, 0.1);
     context.strokeStyle = mix(theme.page, colour, 0.5);
     context.beginPath();
@@ -239,10 +240,10 @@ function paintTexts(
   const inset = Math.max(5, 10 * camera.scale);
   const line = Math.max(9, 11 * camera.scale);
   const step = line * 1.27;
-  const lines = isOpen ? [] : box.lines.slice(0, Math.max(0, Math.floor((height - title - 4) / step)));
+  const lines = isOpen || width < NARROW ? [] : box.lines.slice(0, Math.max(0, Math.floor((height - title - 4) / step)));
   const block = title + lines.length * step;
   const top = isOpen ? y + (room - title) / 2 : y + (height - block) / 2;
-  const sign = isOpenable(box.part) ? Math.max(13, 20 * camera.scale) : 0;
+  const sign = isOpenable(box.part) && width >= NARROW ? Math.max(13, 20 * camera.scale) : 0;
   // Colours of heat can be strong, so that the text is dark or light by what it is on.
   const ink = isLight(fill) ? "#14181f" : "#f3f5f8";
   const badge = heat !== "" && width > 90 ? fitted(heat, false, line, width * 0.5) : "";

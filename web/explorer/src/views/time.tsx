@@ -33,8 +33,24 @@ export function TimeView({ state }: { state: State }) {
 type Inner = { state: State; method: Method; profile: ProfileMethod; children: preact.ComponentChildren };
 const perRun = (profile: ProfileMethod, total: number) => total / Math.max(profile.executions.count, 1);
 
+/** Operators, and calls of delegates by backend. */
 function Operators({ state, method, profile, children }: Inner) {
-  return <Table label="operators" rows={profile.operators} sort={-3} onChoose={({ operator }) => { state.query.value = shortName(operator); const call = method.calls.find(({ label }) => label === operator); if (call) state.select({ kind: "instruction", index: call.index }); }} columns={[
+  const rows = useMemo(() => {
+    const backends = new Map<string, ProfileMethod["operators"][number]>();
+    for (const { backend, count, total, min, max, share } of profile.delegates ?? []) {
+      const found = backends.get(backend);
+      const sum = (found?.total ?? 0) + total;
+      const times = (found?.count ?? 0) + count;
+      backends.set(backend, { operator: backend, instructions: method.calls.filter(({ label }) => label === backend).length, count: times, total: sum, mean: sum / Math.max(times, 1), min: Math.min(found?.min ?? min, min), max: Math.max(found?.max ?? max, max), share: (found?.share ?? 0) + share });
+    }
+    return [...profile.operators, ...backends.values()];
+  }, [profile]);
+  const choose = (operator: string) => {
+    state.query.value = shortName(operator);
+    const call = method.calls.find(({ label }) => label === operator);
+    if (call) state.select({ kind: "instruction", index: call.index }, { method: method.index });
+  };
+  return <Table label="operators" rows={rows} sort={-3} onChoose={({ operator }) => choose(operator)} columns={[
     { title: "operator", value: ({ operator }) => operator }, { title: "calls", value: ({ instructions }) => instructions, isNumber: true },
     { title: "per execution", value: ({ total }) => perRun(profile, total), show: ({ total }) => duration(perRun(profile, total)), isNumber: true },
     { title: "share", value: ({ share }) => share, show: ({ share }) => <Share share={share} />, isNumber: true, width: "minmax(140px, 1fr)" },

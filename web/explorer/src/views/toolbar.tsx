@@ -37,12 +37,14 @@ function SearchBox({ state }: { state: State }) {
     const hit = hits[at];
     if (!hit) return;
     setActive(at);
+    // What was found is below the list.
+    setOpen(false);
     state.select(hit.selection, { method: hit.method });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") { state.query.value = ""; setOpen(false); input.current?.blur(); }
     else if (event.key === "Enter") go(hits.length === 0 ? -1 : (Math.max(active, -1) + (event.shiftKey ? hits.length - 1 : 1)) % hits.length);
-    else if (event.key === "ArrowDown") setActive(Math.min(hits.length - 1, active + 1));
+    else if (event.key === "ArrowDown") { setOpen(true); setActive(Math.min(hits.length - 1, active + 1)); }
     else if (event.key === "ArrowUp") setActive(Math.max(0, active - 1));
     else return;
     event.preventDefault();
@@ -50,7 +52,7 @@ function SearchBox({ state }: { state: State }) {
   };
   return (
     <div class="search" onFocusOut={(event) => { if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setOpen(false); }}>
-      <input ref={input} id="search" role="combobox" aria-expanded={isOpen && query !== ""} aria-controls="hits" aria-autocomplete="list" {...(active >= 0 ? { "aria-activedescendant": `hit${active}` } : {})}
+      <input ref={input} id="search" role="combobox" aria-expanded={isOpen && query !== ""} {...(isOpen && query !== "" ? { "aria-controls": "hits" } : {})} aria-autocomplete="list" {...(active >= 0 && isOpen ? { "aria-activedescendant": `hit${active}` } : {})}
         placeholder="Search ( / )" aria-label="Search operators, values and sources" value={query} onInput={(event) => { state.query.value = event.currentTarget.value; setOpen(true); }} onFocus={() => setOpen(true)} onKeyDown={onKeyDown} />
       {query !== "" && <span class="hits" aria-live="polite">{hits.length >= 200 ? "200+" : counted(hits.length, "hit")}</span>}
       {isOpen && query !== "" && (
