@@ -69,7 +69,8 @@ function fitted(text: string, isTitle: boolean, size: number, most: number): str
   if (full <= most) return text;
   let count = Math.max(0, Math.floor((text.length * most) / full) - 1);
   while (count > 0 && measureText(`${text.slice(0, count)}…`, isTitle) * (size / (isTitle ? 13 : 11)) > most) count--;
-  return count < 1 ? "" : `${text.slice(0, count)}…`;
+  // Fewer characters say nothing.
+  return count < 3 ? "" : `${text.slice(0, count)}…`;
 }
 
 /** True if an open group is painted as a whole, because its boxes would be too small. */
