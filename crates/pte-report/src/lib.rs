@@ -52,64 +52,27 @@ pub enum ReportFormat {
     ModelExplorer,
 }
 
-const STYLE: &str = include_str!("../page/page.css");
-
-/// Libraries, in the order in which they run. Neither they nor the parts of the page contain `</`.
-const LIBRARIES: [&str; 2] = [include_str!("../vendor/dagre.min.js"), include_str!("../vendor/d3-hierarchy.min.js")];
-
-/// Parts of the script of the page, which share a scope.
-const PARTS: [&str; 20] = [
-    include_str!("../page/data.js"),
-    include_str!("../page/elements.js"),
-    include_str!("../page/sections.js"),
-    include_str!("../page/summary.js"),
-    include_str!("../page/changes.js"),
-    include_str!("../page/times.js"),
-    include_str!("../page/tree.js"),
-    include_str!("../page/collect.js"),
-    include_str!("../page/graph.js"),
-    include_str!("../page/search.js"),
-    include_str!("../page/detail.js"),
-    include_str!("../page/layout.js"),
-    include_str!("../page/columns.js"),
-    include_str!("../page/pan_zoom.js"),
-    include_str!("../page/memory.js"),
-    include_str!("../page/size.js"),
-    include_str!("../page/weights.js"),
-    include_str!("../page/findings.js"),
-    include_str!("../page/tables.js"),
-    include_str!("../page/start.js"),
-];
-
-/// Licences of the libraries, which are part of each page.
-const LICENCES: [(&str, &str); 2] = [
-    ("@dagrejs/dagre", include_str!("../vendor/LICENSE-dagre")),
-    ("d3-hierarchy", include_str!("../vendor/LICENSE-d3-hierarchy")),
-];
+/// The explorer, which `web/` builds: its style, its script, and the licences of the packages in it.
+const STYLE: &str = include_str!("../page/explorer.css");
+const SCRIPT: &str = include_str!("../page/explorer.js");
+const LICENCES: &str = include_str!("../page/licences.txt");
 
 /// Policy of the page: nothing is loaded from elsewhere, even if a script is tricked into trying.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
 /// Returns the page of a [`ReportDocument`].
 pub fn html(document: &impl Serialize) -> String {
-    let mut page = format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>pte-emit report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <noscript>This report is drawn by a script in this file; nothing is loaded from elsewhere.</noscript>\n\
-         <script type=\"application/json\" id=\"data\">{}</script>\n",
+         <script type=\"application/json\" id=\"data\">{}</script>\n\
+         <script type=\"text/plain\" id=\"licences\">{LICENCES}</script>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         script_json(document)
-    );
-    for library in LIBRARIES {
-        page += &format!("<script>\n{library}</script>\n");
-    }
-    page += &format!("<script>\n\"use strict\";\n(() => {{\n{}}})();\n</script>\n", PARTS.join("\n"));
-    page += "<footer><details><summary>Licences of the libraries in this file</summary>\n";
-    for (name, licence) in LICENCES {
-        page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
-    }
-    page + "</details></footer>\n</body>\n</html>\n"
+    )
 }
 
 /// Maximum number of characters of a name in the files for other viewers, which repeat names at each use.
@@ -156,16 +119,14 @@ mod tests {
         assert!(!json.contains(['<', '>', '&']) && !json.contains(is_unsafe), "{json}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), document);
         let page = html(&document);
-        assert_eq!(page.matches("<script").count(), 2 + LIBRARIES.len());
-        assert_eq!(page.matches("</script").count(), 2 + LIBRARIES.len());
+        assert_eq!(page.matches("<script").count(), 3);
+        assert_eq!(page.matches("</script").count(), 3);
     }
 
     #[test]
     fn scripts_and_styles_end_where_the_page_ends_them() {
-        for script in LIBRARIES.into_iter().chain(PARTS) {
-            assert!(!script.contains("</") && !script.contains("<!--") && !script.contains("sourceMappingURL"));
-        }
+        assert!(!SCRIPT.contains("</") && !SCRIPT.contains("<!--") && !SCRIPT.contains("sourceMappingURL"));
         assert!(!STYLE.contains('<') && !STYLE.contains("url("));
-        assert!(LICENCES.iter().all(|(_, licence)| !licence.contains(['<', '&'])));
+        assert!(!LICENCES.contains(['<', '&']));
     }
 }
