@@ -4,21 +4,6 @@ use std::fmt::Write as _;
 
 use pte_emit::Model;
 
-/// A program of `count` kernels, each of which reads the result of the one before.
-pub fn chain(count: usize) -> Model {
-    let (mut values, mut instructions) = ("      x0: {tensor: float32, sizes: [1, 64]}\n".to_owned(), String::new());
-    for number in 0..count {
-        let operator = ["relu", "sigmoid", "tanh", "neg", "abs"][number % 5];
-        let out = number + 1;
-        let _ = writeln!(values, "      x{out}: {{tensor: float32, sizes: [1, 64]}}");
-        let _ = writeln!(instructions, "      - {{kernel: 'aten::{operator}.out', args: [x{number}], out: x{out}}}");
-    }
-    let yaml = format!(
-        "methods:\n  forward:\n    values:\n{values}    inputs: [x0]\n    outputs: [x{count}]\n    instructions:\n{instructions}"
-    );
-    Model::from_yaml(format!("chain{count}.yaml"), yaml, ".")
-}
-
 /// A payload of `7 * blocks` operations, and what it needs in the program.
 #[derive(Default)]
 struct Graph {
@@ -98,37 +83,4 @@ pub fn delegated(blocks: usize, copies: usize) -> Model {
          \x20     - {{delegate: part, args: [x, y]}}\nnamed_data:\n{named}"
     );
     Model::from_yaml(format!("delegated{}.yaml", 7 * blocks), yaml, ".")
-}
-
-/// A program with tensors of 4 MiB and 20 of 64 bytes in a pool.
-pub fn uneven() -> Model {
-    let mut values =
-        "      large: {tensor: float32, sizes: [1048576]}\n      x0: {tensor: float32, sizes: [16]}\n".to_owned();
-    let mut instructions = "      - {kernel: 'aten::clone.out', args: [x], out: large}\n".to_owned();
-    for number in 0..20 {
-        let out = number + 1;
-        let _ = writeln!(values, "      x{out}: {{tensor: float32, sizes: [16]}}");
-        let _ = writeln!(instructions, "      - {{kernel: 'aten::relu.out', args: [x{number}], out: x{out}}}");
-    }
-    let yaml = format!(
-        "methods:\n  forward:\n    values:\n      x: {{tensor: float32, sizes: [1048576]}}\n{values}    inputs: [x, x0]\n    \
-         outputs: [large, x20]\n    instructions:\n{instructions}"
-    );
-    Model::from_yaml("uneven.yaml", yaml, ".")
-}
-
-/// A program in which many operators are unknown: findings of the same rule, and of others.
-pub fn unknown_operators() -> Model {
-    let mut values = "      x0: {tensor: float32, sizes: [2]}\n".to_owned();
-    let mut instructions = String::new();
-    for number in 0..30 {
-        let out = number + 1;
-        let _ = writeln!(values, "      x{out}: {{tensor: float32, sizes: [2]}}");
-        let _ = writeln!(instructions, "      - {{kernel: 'aten::unknown{number}.out', args: [x{number}, x{out}]}}");
-    }
-    let yaml = format!(
-        "methods:\n  forward:\n    values:\n{values}    inputs: [x0]\n    outputs: [x30]\n    instructions:\n{instructions}      \
-         - {{jump_false: {{cond: true, to: 31}}}}\n"
-    );
-    Model::from_yaml("unknown.yaml", yaml, ".")
 }
