@@ -34,7 +34,6 @@ use super::test;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[command(mut_arg("limit", |arg| arg.help("Rows of each table of --times, 0 for all [default: 10]")))]
 pub struct RunArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
@@ -77,7 +76,7 @@ pub struct RunArguments {
     /// Difference relative to the expected number, which is added to --atol [default: 1e-5]
     #[arg(long, value_name = "NUMBER", value_parser = tolerance)]
     rtol: Option<f64>,
-    /// Print the time by instruction, operator and delegate
+    /// Print the time by instruction, operator and delegate, in tables of --limit rows
     #[arg(long)]
     times: bool,
     /// Write the ETDump of the executions, for `profile`
