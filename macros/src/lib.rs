@@ -108,7 +108,7 @@ fn compared(produced: &TokenTree, path: &Path) -> Result<TokenStream, String> {
     let code = format!(
         "{{
             let produced = ::pte_emit::Model::from_binary(\"<produced>\", {produced});
-            let bless = ::std::env::var_os(\"BLESS\").is_some_and(|value| value != \"\" && value != \"0\");
+            let bless = matches!(::std::env::var(\"BLESS\").as_deref(), Ok(\"1\" | \"true\" | \"yes\"));
             let golden = ::pte_emit::Golden::open({path});
             match golden.and_then(|golden| golden.check(&produced, &::core::default::Default::default(), bless)) {{
                 Ok(None) => {{}}

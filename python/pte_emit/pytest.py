@@ -121,7 +121,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
     from . import Error, open
 
     def compare(path: str | os.PathLike[str], produced: bytes | str | os.PathLike[str] | Model, **options: Any) -> None:
-        options.setdefault("bless", request.config.getoption("--pte-emit-bless") or os.environ.get("BLESS", "0") not in ("", "0"))
+        options.setdefault("bless", request.config.getoption("--pte-emit-bless") or os.environ.get("BLESS") in ("1", "true", "yes"))
         try:
             model = open(produced, name="<produced>") if isinstance(produced, bytes) else _opened(produced, request.path.parent)
             report = model.golden(request.path.parent / path, **options)

@@ -51,7 +51,11 @@ def test_the_example_passes_fails_and_is_blessed(pytester: pytest.Pytester) -> N
     pytester.runpytest_subprocess("--pte-emit-bless").assert_outcomes(passed=1)
     assert golden.read_text().count("#") == old.count("#") and "aten::sub.out" in golden.read_text()
     golden.write_text(old)
-    subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=pytester.path, env={**os.environ, "BLESS": "1"}, check=True)
+    command = [sys.executable, "-m", "pytest", "-q"]
+    for no in ["0", "false", "no"]:
+        assert subprocess.run(command, cwd=pytester.path, env={**os.environ, "BLESS": no}).returncode == 1
+    assert golden.read_text() == old
+    subprocess.run(command, cwd=pytester.path, env={**os.environ, "BLESS": "1"}, check=True)
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 

@@ -7,12 +7,12 @@ use clap::Args;
 use pte_emit::command::DiffStyle;
 use pte_emit::command::text::{counted, escaped};
 use pte_emit::diff::DiffKind;
-use pte_emit::{Golden, NewGolden};
+use pte_emit::{ExtractedFile, Golden, NewGolden};
 
 use super::diff::{ComparisonArguments, painted};
 use super::exit::{Exit, Failure};
 use super::io::{Messages, STREAM};
-use super::options::LimitArguments;
+use super::options::{ForceArguments, LimitArguments};
 use super::outputs::{Outputs, Replaced};
 use super::runner::variable;
 use super::sources::{SourceArguments, Sources};
@@ -31,6 +31,8 @@ pub struct GoldenArguments {
     /// BLESS=1 in the environment
     #[arg(long)]
     bless: bool,
+    #[command(flatten)]
+    replace: ForceArguments,
     #[command(flatten)]
     comparison: ComparisonArguments,
     #[command(flatten)]
@@ -55,9 +57,9 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
     sources.warn_unused(messages);
     let golden = Golden::new(path, model)?;
     let options = arguments.comparison.options();
-    if arguments.bless || variable("BLESS").is_some_and(|value| value != "0") {
+    if arguments.bless || variable("BLESS").is_some_and(|value| ["1", "true", "yes"].iter().any(|yes| value == *yes)) {
         let new = golden.blessed(&produced, &options)?;
-        return bless(path, new, messages).map(|()| Exit::Ok);
+        return bless(path, &golden, new, arguments.replace.force, messages).map(|()| Exit::Ok);
     }
     let Some(found) = golden.compare(&produced, &options)? else { return Ok(Exit::Ok) };
     let text = found.text(arguments.limit.rows());
@@ -80,17 +82,29 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
     Ok(Exit::Input)
 }
 
-/// Writes the golden YAML and its data, or nothing.
-fn bless(path: &Path, new: Option<NewGolden>, messages: &Messages) -> Result<(), Failure> {
+/// Writes the golden YAML and its data, or nothing. Files in the folder of data that the YAML did not name are only
+/// replaced with `force`; those that it no longer names are removed.
+fn bless(
+    path: &Path,
+    golden: &Golden,
+    new: Option<NewGolden>,
+    force: bool,
+    messages: &Messages,
+) -> Result<(), Failure> {
     let name = path.display().to_string();
-    let Some(NewGolden { text, files, .. }) = new else {
+    let Some(new) = new else {
         messages.summary(&format!("{}: unchanged\n", escaped(&name)));
         return Ok(());
     };
-    let mut outputs = Outputs::default();
-    let _folders = outputs.write_extracted(path, &files)?;
-    outputs.write_text(path, Replaced::Any, &text)?;
+    let mut outputs = Outputs::new(&*name, force);
+    let replaced = |file: &ExtractedFile| match new.own.contains(&file.path) {
+        true => Replaced::Any,
+        false => Replaced::Nothing,
+    };
+    let _folders = outputs.write_extracted(path, &new.files, replaced)?;
+    outputs.write_text(path, Replaced::Any, &new.text)?;
     outputs.commit()?;
+    golden.remove_unused(&new)?;
     messages.summary(&format!("{}: written\n", escaped(&name)));
     Ok(())
 }

@@ -118,12 +118,17 @@ impl Outputs {
         if found.is_some() && !file.is_same() { Err(lost(target)) } else { Ok(()) }
     }
 
-    /// Writes files with data of the YAML file `yaml`, next to it, in place of any. Returns their new folders, which
-    /// stay if they have files when they are dropped.
+    /// Writes files with data of the YAML file `yaml`, next to it, in place of what `replaced` says. Returns their new
+    /// folders, which stay if they have files when they are dropped.
     ///
     /// # Errors
     /// A symbolic link, which could lead anywhere; those of [`Outputs::write`].
-    pub fn write_extracted(&mut self, yaml: &Path, files: &[ExtractedFile]) -> Result<Vec<NewFolder>, Failure> {
+    pub fn write_extracted(
+        &mut self,
+        yaml: &Path,
+        files: &[ExtractedFile],
+        replaced: impl Fn(&ExtractedFile) -> Replaced,
+    ) -> Result<Vec<NewFolder>, Failure> {
         let (name, folder) = (yaml.display().to_string(), yaml.parent().unwrap_or(Path::new("")));
         let write = |file: &ExtractedFile| {
             let path = folder.join(&file.path);
@@ -134,7 +139,7 @@ impl Outputs {
             }
             let new = NewFolder::create(path.parent().unwrap_or(folder));
             let new = new.map_err(|error| Failure::writing(&name, &error))?;
-            self.write(&path, Replaced::Any, file.data.len(), &|_| (), |out| out.blob(&file.data))?;
+            self.write(&path, replaced(file), file.data.len(), &|_| (), |out| out.blob(&file.data))?;
             Ok(new)
         };
         files.iter().map(write).collect()

@@ -2,7 +2,8 @@
 //! reported by meaning, then as the change of the YAML that blessing writes.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -105,6 +106,10 @@ pub struct NewGolden {
     pub text: String,
     /// Files with data of more than 256 bytes, in a folder next to the YAML; the caller writes them.
     pub files: Vec<ExtractedFile>,
+    /// Files of this folder that the golden YAML named so far, by their paths in the YAML: they may be replaced.
+    pub own: Vec<PathBuf>,
+    /// Those of them that the YAML no longer names.
+    pub unused: Vec<PathBuf>,
 }
 
 impl Golden {
@@ -176,7 +181,13 @@ impl Golden {
             let why = difference.unwrap_or_else(|| "its comments cannot be kept; remove the golden YAML".to_owned());
             return Err(self.refused(format!("no golden YAML is equal to {}: {why}", produced.name())));
         }
-        Ok(Some(NewGolden { text, files }))
+        let own = self.own_files();
+        let is_unused = |path: &&PathBuf| {
+            let name = path.file_name().and_then(OsStr::to_str);
+            files.iter().all(|file| file.path != **path) && name.is_some_and(|name| !text.contains(name))
+        };
+        let unused = own.iter().filter(is_unused).cloned().collect();
+        Ok(Some(NewGolden { text, files, own, unused }))
     }
 
     /// Compares a produced file with the golden YAML, in a test: returns a report if they differ. With `bless`, writes
@@ -191,11 +202,20 @@ impl Golden {
         self.blessed(produced, options)?.map_or(Ok(None), |new| self.write(&new).map(|()| None))
     }
 
-    /// Writes a new version of the golden YAML, and its data.
+    /// Writes a new version of the golden YAML, and its data; removes its files that are unused.
     ///
     /// # Errors
-    /// A file that cannot be read or written.
-    pub fn write(&self, NewGolden { text, files }: &NewGolden) -> Result<(), Error> {
+    /// A file with other content, which the golden YAML did not name; a file that cannot be read or written.
+    pub fn write(&self, new: &NewGolden) -> Result<(), Error> {
+        let NewGolden { text, files, own, .. } = new;
+        for file in files.iter().filter(|file| !own.contains(&file.path)) {
+            let path = self.folder().join(&file.path);
+            let is_same = || Ok(fs::read(&path)? == file.data.to_vec()?);
+            if path.exists() && !is_same().map_err(|error| Error::io(&path.display().to_string(), "", &error))? {
+                let message = format!("{} exists and would be lost; remove it first", file.path.display());
+                return Err(self.refused(message));
+            }
+        }
         let write = || -> io::Result<()> {
             // Data may come from a file that is written.
             let data = files.iter().map(|file| file.data.to_vec()).collect::<io::Result<Vec<_>>>()?;
@@ -206,7 +226,52 @@ impl Golden {
             }
             fs::write(&self.path, text)
         };
-        write().map_err(|error| Error::io(&self.path.display().to_string(), "cannot write", &error))
+        write().map_err(|error| Error::io(&self.path.display().to_string(), "cannot write", &error))?;
+        self.remove_unused(new)
+    }
+
+    /// Removes the unused files of a new version, and their folder if it is empty.
+    ///
+    /// # Errors
+    /// A file that cannot be removed.
+    #[doc(hidden)]
+    pub fn remove_unused(&self, new: &NewGolden) -> Result<(), Error> {
+        for path in &new.unused {
+            let path = self.folder().join(path);
+            // A link could lead anywhere.
+            let folder = path.parent().filter(|folder| !folder.is_symlink());
+            let Some(folder) = folder.filter(|_| path.symlink_metadata().is_ok_and(|file| file.is_file())) else {
+                continue;
+            };
+            fs::remove_file(&path)
+                .map_err(|error| Error::io(&path.display().to_string(), "cannot remove the unused file", &error))?;
+            // It stays if it has other files.
+            let _ = fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    /// Returns the files in the folder of data that the golden YAML names, by their paths in the YAML; none of YAML
+    /// with errors.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let Some(Ok(assembly)) = self.model.as_ref().map(Model::assembly) else { return Vec::new() };
+        let data = self.data_folder();
+        let Ok(folder) = self.folder().join(&data).canonicalize() else { return Vec::new() };
+        let mut own = BTreeSet::new();
+        assembly.data_sources(&mut |path| {
+            let is_inside = path.parent().and_then(|parent| parent.canonicalize().ok()).is_some_and(|at| at == folder);
+            own.extend(path.file_name().filter(|_| is_inside).map(|name| data.join(name)));
+        });
+        own.into_iter().collect()
+    }
+
+    /// Returns the folder of data, relative to that of the YAML.
+    fn data_folder(&self) -> PathBuf {
+        let is_yaml = self.path.extension().is_some_and(|extension| extension == "yaml");
+        let stem = if is_yaml { self.path.file_stem() } else { self.path.file_name() };
+        let mut data = stem.unwrap_or_default().to_owned();
+        data.push(".data");
+        data.into()
     }
 
     /// Checks that a new version loses nothing of the golden YAML.
@@ -254,12 +319,9 @@ impl Golden {
         format: Option<Format>,
         options: &DiffOptions,
     ) -> Result<(Printed, bool), Error> {
-        let is_yaml = self.path.extension().is_some_and(|extension| extension == "yaml");
-        let stem = if is_yaml { self.path.file_stem() } else { self.path.file_name() };
-        let mut data = stem.unwrap_or_default().to_owned();
-        data.push(".data");
+        let data = self.data_folder();
         let print = |file: &Model, names| {
-            let large_data = LargeData::Extract(data.clone().into());
+            let large_data = LargeData::Extract(data.clone());
             file.to_yaml(self.folder(), &PrintOptions::default().large_data(large_data).names(names))
         };
         let golden = self.model.as_ref().and_then(|golden| golden.file(format).ok());

@@ -73,9 +73,14 @@ fn bless_keeps_comments_names_and_tests() {
         .replace("aten::relu.out, args: [mm], out: y", "aten::neg.out, args: [mm], out: neg");
     folder.run(&["golden", "same.pte", "golden.yaml", "--bless"]).exits(0).stderr_contains("golden.yaml: unchanged");
     assert_eq!(text(&folder, "golden.yaml"), LINEAR);
-    blessing(&folder, "0", &["golden", "other.pte", "golden.yaml"]).exits(1);
+    for no in ["", "0", "false", "no", "off"] {
+        blessing(&folder, no, &["golden", "other.pte", "golden.yaml"]).exits(1);
+    }
     blessing(&folder, "1", &["golden", "other.pte", "golden.yaml"]).exits(0).stderr_contains("golden.yaml: written");
     assert_eq!(text(&folder, "golden.yaml"), expected);
+    for yes in ["true", "yes"] {
+        blessing(&folder, yes, &["golden", "other.pte", "golden.yaml"]).exits(0).stderr_contains("unchanged");
+    }
     folder.run(&["golden", "other.pte", "golden.yaml"]).exits(0);
     // YAML that is invalid keeps its comments, too.
     folder.write("golden.yaml", "# mine\nmethods:\n  forward: 7 # seven\n");
@@ -123,6 +128,43 @@ fn large_data_are_in_files() {
     assert_eq!(folder.read("golden.data/add_other.bin"), 2f32.to_le_bytes().repeat(100));
     assert_eq!(text(&folder, "golden.yaml"), golden);
     folder.run(&["golden", "two.yaml", "golden.yaml"]).exits(0);
+}
+
+/// Of the folder of data, files that the YAML does not name are kept; those that it no longer names are removed.
+#[test]
+fn bless_keeps_files_of_others() {
+    let yaml = |name: &str, fill: &str| {
+        format!(
+            "methods: {{forward: {{values: {{{name}: {{tensor: uint8, sizes: [300], name: {name}, data: {{fill: {fill}}}}}}}, outputs: [{name}]}}}}"
+        )
+    };
+    let folder = Folder::new(&[("one.yaml", &yaml("a", "1")), ("two.yaml", &yaml("b", "2"))]);
+    folder.write("golden.data/b.bin", "mine");
+    folder.write("golden.data/notes.txt", "mine");
+    folder.run(&["golden", "one.yaml", "golden.yaml", "--bless"]).exits(0);
+    let first = text(&folder, "golden.yaml");
+    assert!(first.contains("golden.data/a.bin"), "{first}");
+    let bless = ["golden", "two.yaml", "golden.yaml", "--bless"];
+    folder.run(&bless).exits(2).stderr_contains("golden.data/b.bin exists and would be lost");
+    let path = folder.path().join("golden.yaml");
+    let check = |name: &str| {
+        let produced = Model::open(folder.path().join(name)).unwrap();
+        Golden::open(&path).unwrap().check(&produced, &DiffOptions::default(), true)
+    };
+    let error = check("two.yaml").unwrap_err().to_string();
+    assert!(error.contains("b.bin exists and would be lost; remove it first"), "{error}");
+    assert_eq!((folder.read("golden.data/b.bin"), text(&folder, "golden.yaml")), (b"mine".to_vec(), first.clone()));
+    folder.run(&[&bless[..], &["--force"]].concat()).exits(0);
+    assert_eq!(folder.read("golden.data/b.bin"), [2; 300]);
+    assert!(!folder.path().join("golden.data/a.bin").exists());
+    // The library does the same. What is no longer named was the last file but that of the user.
+    assert_eq!(check("one.yaml").unwrap(), None);
+    assert!(!folder.path().join("golden.data/b.bin").exists());
+    assert_eq!(
+        (folder.read("golden.data/a.bin"), folder.read("golden.data/notes.txt")),
+        (vec![1; 300], b"mine".to_vec())
+    );
+    folder.run(&["golden", "one.yaml", "golden.yaml"]).exits(0);
 }
 
 #[cfg(unix)]
