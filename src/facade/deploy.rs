@@ -144,7 +144,8 @@ impl Model {
         let methods = inspected.program.plans().iter().zip(bits64.into_iter().zip(bits32)).enumerate();
         let methods = methods.map(|(method, (plan, (bits64, bits32)))| {
             let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
-            MethodFacts::new(plan, [bits64, bits32], &|value| names.get(value).cloned().flatten().unwrap_or_default())
+            let name = |value: usize| names.get(value).cloned().flatten().unwrap_or_default();
+            MethodFacts::new(plan, [bits64, bits32], subject.quantizations(method).as_ref(), &name)
         });
         Ok(ProgramFacts::new(digest, needs.kernels.operators.len(), methods.collect()))
     }

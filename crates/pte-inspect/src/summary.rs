@@ -6,7 +6,6 @@ use std::io;
 use serde::Serialize;
 
 use super::constant_calls::ConstantCalls;
-use pte_analysis::quantization::Quantizations;
 use pte_memory::allocator::{Abi, loaded_memory};
 use pte_memory::boundary::BoundaryBuffers;
 use pte_memory::labels::Labels;
@@ -161,7 +160,8 @@ pub struct InterfaceSummary {
     /// True for a tensor in planned memory, false for one whose memory the caller provides; `None` for a constant, for
     /// a tensor with the memory of another value, and for other values.
     pub planned: Option<bool>,
-    /// Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers.
+    /// Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers; also
+    /// in the payload of an XNNPACK delegate.
     pub scale: Option<f64>,
     /// Zero point, with the scale.
     pub zero_point: Option<i64>,
@@ -296,7 +296,7 @@ impl MethodSummary {
         named: &NamedSizes<'_>,
     ) -> MethodSummary {
         let program = subject.program;
-        let quantizations = subject.methods.get(index).map(Quantizations::of);
+        let quantizations = subject.quantizations(index);
         let interface_of = |values: &Option<Vec<ValueId>>, buffers: BoundaryBuffers, is_input: bool| {
             let mut planned = vec![None; buffers.count];
             for tensor in &buffers.tensors {

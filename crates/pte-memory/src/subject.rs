@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use pte_analysis::lifetimes::Execution;
 use pte_analysis::method::Method;
 use pte_analysis::planning::MethodValues;
+use pte_analysis::quantization::{Quantizations, TensorQuantization};
 use pte_model::diagnostics::text::named_path;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{Memory, MemoryPlan, Program, Tensor, TensorShapeDynamism};
+use pte_xnnpack::conversions::quantization;
 use pte_xnnpack::payloads::Payloads;
 
 /// A program as its file stores it, with explicit offsets.
@@ -62,6 +64,18 @@ impl Subject<'_> {
     /// Returns true for a method with tensors that keep their content from one execution to the next.
     pub fn has_state(&self, method: usize) -> bool {
         self.executions.get(method).is_some_and(|execution| execution.is_state.contains(&true))
+    }
+
+    /// Returns the scale and zero point of the tensors of a method, as far as calls and XNNPACK payloads quantize and
+    /// dequantize them.
+    pub fn quantizations(&self, method: usize) -> Option<Quantizations> {
+        let method = self.methods.get(method)?;
+        Some(Quantizations::of(method, |delegate, argument, is_input| {
+            let delegates = method.plan.delegates();
+            let graph = self.payloads.graph(&delegates[delegate.within(delegates.len())?])?;
+            let (scale, zero_point) = quantization(graph, argument, is_input)?;
+            scale.is_finite().then_some(TensorQuantization { scale, zero_point })
+        }))
     }
 
     /// Returns the name of a value, or its index if it has no name.

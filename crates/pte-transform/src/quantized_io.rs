@@ -16,10 +16,10 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{DelegateId, EValue, Instruction, Memory, Program, ValueId};
 use pte_xnnpack::BACKEND;
+use pte_xnnpack::conversions::Conversion;
 use pte_xnnpack::decode::decode;
 use pte_xnnpack::encode::encode;
-use pte_xnnpack::model::{Graph, NodeOperation};
-use pte_xnnpack::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operation, QuantParams};
+use pte_xnnpack::model::Graph;
 use serde::Serialize;
 
 use crate::bound::method_of;
@@ -84,8 +84,8 @@ struct Change {
 enum By {
     /// A call, which is no longer needed, and the quantized tensor.
     Call { step: usize, quantized: usize },
-    /// A conversion in a payload, of an argument of a delegate.
-    Delegate { delegate: usize, argument: u32 },
+    /// A conversion in the payload of this delegate.
+    Delegate { delegate: usize },
 }
 
 /// Quantizes inputs and outputs of a method. `name` returns the name of a value.
@@ -142,15 +142,11 @@ pub fn quantize(
     });
     let mut done =
         QuantizedIo { method: plan.name.clone().unwrap_or_default(), values: values.collect(), removed_tests: 0 };
-    let (mut graphs, mut changed) = (context.graphs, BTreeSet::new());
-    for change in &changes {
-        if let By::Delegate { delegate, argument } = change.by
-            && let Some(graph) = graphs.get_mut(&delegate)
-        {
-            remove_conversion(graph, argument, change.is_input);
-            changed.insert(delegate);
-        }
-    }
+    let changed = changes.iter().filter_map(|change| match change.by {
+        By::Delegate { delegate } => Some(delegate),
+        By::Call { .. } => None,
+    });
+    let (changed, graphs): (BTreeSet<usize>, _) = (changed.collect(), context.graphs);
     let failed = |error: &dyn Display| EditError::request(format!("the payload cannot be written: {error}"));
     let encoded = changed.into_iter().map(|delegate| match encode(&graphs[&delegate]) {
         Ok(blob) => Ok((delegate, blob)),
@@ -191,7 +187,7 @@ struct Context<'p> {
     is_input: Vec<bool>,
     /// Number of calls of each delegate.
     calls: BTreeMap<DelegateId, usize>,
-    /// Payloads that were read, by delegate.
+    /// Payloads that were read, by delegate, without the conversions that were found.
     graphs: BTreeMap<usize, Graph>,
 }
 
@@ -257,12 +253,23 @@ impl<'p> Context<'p> {
         if self.is_input[quantized] || other.has_content() || writes(quantized).any(is_other) {
             return Err("another instruction writes the quantized tensor".to_owned());
         }
+        if let (true, Some((least, most))) = (is_input, other.scalar_type.integers()) {
+            // What the caller passes is not clamped.
+            let (Some(EValue::Int(min)), Some(EValue::Int(max))) = (constant(3), constant(4)) else {
+                return Err("the range that it is clamped to is not constant".to_owned());
+            };
+            if (*min, *max) != (least, most) {
+                let of = other.scalar_type;
+                return Err(format!("its call clamps it to {min}..{max}, narrower than {least}..{most} of {of}"));
+            }
+        }
         let by = By::Call { step, quantized };
         let (scale, zero_point) = (*scale, *zero_point);
         Ok(Change { is_input, value, by, scalar_type: other.scalar_type, scale, zero_point })
     }
 
-    /// Finds the conversion in the payload of a delegate.
+    /// Finds the conversion in the payload of a delegate, and removes it from the graph: a value that is converted at
+    /// two ends can be one argument only.
     fn of_delegate(
         &mut self,
         is_input: bool,
@@ -273,20 +280,14 @@ impl<'p> Context<'p> {
         let args = self.instructions[step].args();
         let argument = args.iter().position(|arg| arg.get() == Some(value)).ok_or("no argument")? as u32;
         let (delegate, graph) = self.graph(delegate)?;
-        let (_, inner) = conversion(graph, argument, is_input).ok_or("its payload does not convert it alone")?;
-        let inner = &graph.values[inner];
-        let datatype = Datatype::of(inner.datatype).ok_or("its payload has an unknown type")?;
-        let params = inner.quantization.as_ref().filter(|params| params.kind == QuantParams::PerTensor);
-        let (Some(params), [scalar_type]) = (params, datatype.tensors) else {
-            return Err(format!("its payload converts it to {}", datatype.name));
-        };
-        let scale = params.floats(0).first().copied().ok_or("its payload has no scale")?;
-        let (by, zero_point) = (By::Delegate { delegate, argument }, params.int(1).into());
-        Ok(Change { is_input, value, by, scalar_type: *scalar_type, scale: scale.into(), zero_point })
+        let conversion = Conversion::find(graph, argument, is_input)?;
+        conversion.remove(graph)?;
+        let Conversion { scalar_type, scale, zero_point, .. } = conversion;
+        Ok(Change { is_input, value, by: By::Delegate { delegate }, scalar_type, scale, zero_point })
     }
 
     /// Returns the graph of a delegate of XNNPACK that is called once, and its number.
-    fn graph(&mut self, delegate: DelegateId) -> Result<(usize, &Graph), String> {
+    fn graph(&mut self, delegate: DelegateId) -> Result<(usize, &mut Graph), String> {
         let list = self.method.plan.delegates();
         let index = delegate.within(list.len()).ok_or("its delegate does not exist")?;
         if list[index].id.as_deref() != Some(BACKEND) {
@@ -303,35 +304,6 @@ impl<'p> Context<'p> {
         };
         Ok((index, graph))
     }
-}
-
-/// Returns the node that converts an argument of a graph, if it is the only one that uses it, and the position of the
-/// value on its other side, which is no argument.
-fn conversion(graph: &Graph, argument: u32, is_input: bool) -> Option<(usize, usize)> {
-    let flag = if is_input { EXTERNAL_INPUT } else { EXTERNAL_OUTPUT };
-    let mut outer = graph.values.iter().filter(|value| value.external_id == argument && value.flags & flag != 0);
-    let outer = outer.next()?.id;
-    let mut users = graph.nodes.iter().enumerate().filter(|(_, node)| node.operands().any(|(_, id)| id == outer));
-    let (position, node) = users.next().filter(|_| users.next().is_none())?;
-    if node.operation != NodeOperation::Known(Operation::Convert) {
-        return None;
-    }
-    let (_, inner) = node.operands().find(|(operand, _)| operand.is_output == is_input)?;
-    let inner = graph.values.iter().position(|value| value.id == inner && value.id != outer)?;
-    (graph.values[inner].external_id == NO_ID && graph.values[inner].constant == 0).then_some((position, inner))
-}
-
-/// Makes the value on the other side of a conversion the argument.
-fn remove_conversion(graph: &mut Graph, argument: u32, is_input: bool) {
-    let Some((position, inner)) = conversion(graph, argument, is_input) else { return };
-    let Some(outer) = graph.values.iter().position(|value| value.external_id == argument) else { return };
-    let (outer_id, inner_id) = (graph.values[outer].id, graph.values[inner].id);
-    (graph.values[inner].external_id, graph.values[inner].flags) = (argument, graph.values[outer].flags);
-    for id in graph.input_ids.iter_mut().chain(&mut graph.output_ids).filter(|id| **id == outer_id) {
-        *id = inner_id;
-    }
-    graph.nodes.remove(position);
-    graph.values.remove(outer);
 }
 
 fn apply(program: &mut Program, index: usize, changes: &[Change], encoded: Vec<(usize, Blob)>) {

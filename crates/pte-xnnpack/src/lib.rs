@@ -4,8 +4,9 @@
 //! from and to bytes. `describe` counts the parts of a payload. [`draft`] is a graph without the properties that follow
 //! from rules. [`sizes`] has the sizes that operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a
 //! graph whose inputs get other sizes. `products` counts the products of operations. [`constants`] has the constants
-//! with the values that read them, [`parts`] what a release may not accept. [`payload`] decodes a payload once for all
-//! that ask for it, [`payloads`] those of a program. Nothing here depends on YAML, and only [`payloads`] on a program.
+//! with the values that read them, [`conversions`] the quantization of arguments, [`parts`] what a
+//! release may not accept. [`payload`] decodes a payload once for all that ask for it, [`payloads`] those of a program.
+//! Nothing here depends on YAML, and only [`payloads`] on a program.
 //!
 //! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
 
@@ -13,6 +14,7 @@ pub mod arguments;
 mod attributes;
 pub mod check;
 pub mod constants;
+pub mod conversions;
 pub mod decode;
 mod describe;
 pub mod draft;

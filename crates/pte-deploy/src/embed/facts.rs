@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
-use pte_analysis::method::Method;
 use pte_analysis::quantization::{Quantizations, TensorQuantization};
 use pte_memory::memory::MethodFootprint;
 use pte_model::format::serializer::EXECUTORCH;
@@ -73,16 +72,20 @@ pub struct TensorFacts {
 }
 
 impl MethodFacts {
-    /// Combines the memory of a method with the quantization of its inputs and outputs, which follows from its calls.
+    /// Combines the memory of a method with the quantization of its inputs and outputs.
     /// `name` returns the name of a value.
     #[doc(hidden)]
-    pub fn new(plan: &ExecutionPlan, memory: [MethodFootprint; 2], name: &dyn Fn(usize) -> String) -> MethodFacts {
-        let quantizations = Quantizations::of(&Method::new(plan));
+    pub fn new(
+        plan: &ExecutionPlan,
+        memory: [MethodFootprint; 2],
+        quantizations: Option<&Quantizations>,
+        name: &dyn Fn(usize) -> String,
+    ) -> MethodFacts {
         let ports = |ids: &Option<Vec<ValueId>>, is_input: bool| {
             let port = |id: &ValueId| InterfaceFacts {
                 name: id.get().map_or_else(String::new, name).chars().take(MAX_NAME).collect(),
                 tensor: plan.value(*id).and_then(EValue::as_tensor).and_then(|tensor| {
-                    TensorFacts::new(tensor, id.get().and_then(|value| quantizations.find(value, is_input)))
+                    TensorFacts::new(tensor, quantizations.and_then(|all| all.find(id.get()?, is_input)))
                 }),
             };
             ids.iter().flatten().map(port).collect()
@@ -217,7 +220,7 @@ mod tests {
     fn method(name: &str) -> MethodFacts {
         let mut footprint = MethodFootprint::default();
         footprint.name = name.to_owned();
-        MethodFacts::new(&ExecutionPlan::new(""), [footprint.clone(), footprint], &|_| String::new())
+        MethodFacts::new(&ExecutionPlan::new(""), [footprint.clone(), footprint], None, &|_| String::new())
     }
 
     #[test]
