@@ -97,6 +97,31 @@ impl<'j> Skips<'j> {
     }
 }
 
+/// Returns `true` if an execution may reach the end of a method with `end` steps without any of `steps`, which are in
+/// ascending order, and so are `edges`.
+pub fn may_skip(edges: &[Edge], end: u32, steps: &[u32]) -> bool {
+    // From the start, the step after a jump or a destination, there is one way to the next jump.
+    let (mut seen, mut open) = (BTreeSet::new(), vec![0]);
+    while let Some(from) = open.pop() {
+        if !seen.insert(from) {
+            continue;
+        }
+        let next_jump = edges.get(edges.partition_point(|(jump, _)| jump.step < from));
+        let until = next_jump.map_or(end, |(jump, _)| jump.step);
+        if steps.get(steps.partition_point(|step| *step < from)).is_some_and(|step| *step <= until) {
+            continue;
+        }
+        match next_jump {
+            None => return true,
+            Some((jump, falls_through)) => {
+                open.push(jump.to);
+                open.extend(falls_through.then_some(jump.step + 1));
+            }
+        }
+    }
+    false
+}
+
 /// Steps from `first` up to, but not including `end`. Only the last one may be a jump.
 #[derive(Debug)]
 pub struct Block {

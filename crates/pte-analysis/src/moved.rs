@@ -48,7 +48,7 @@ struct Holder {
 
 /// Returns the jumps of a method that may be taken, without an analysis of their conditions: only a Bool `false` that
 /// no instruction writes is constant.
-fn edges(method: &Method<'_>) -> Vec<Edge> {
+pub fn edges(method: &Method<'_>) -> Vec<Edge> {
     let mut is_written = vec![false; method.values().len()];
     for access in method.accesses().list.iter().filter(|access| access.kind.may_write()) {
         is_written[access.value as usize] = true;

@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::bound::method_of;
 use crate::error::EditError;
 use crate::optimize::minimize::kept_plan;
+use pte_analysis::blocks::{Skips, may_skip};
 use pte_analysis::method::Method;
+use pte_analysis::moved::edges;
 
 pte_model::options! {
     /// Options of [`change`]: values by their names in `dump`.
@@ -70,7 +72,7 @@ pub fn change(
             errors.push(unknown("value", added, known.filter(|name| !name.is_empty())));
             continue;
         };
-        match unreturnable(&analysis, &has_content, value) {
+        match unreturnable(&analysis, &has_content, value).or_else(|| skipped(&analysis, &has_content, value)) {
             Some(reason) => {
                 errors.push(Code::UnmetRequest.whole(format!("`{}` cannot be an output: {reason}", clipped(added))));
             }
@@ -121,7 +123,31 @@ fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Cl
     Code::UnmetRequest.whole(message).suggest(name, known)
 }
 
-/// Returns the reason why a method cannot return a value; `None` if it can.
+/// Returns the reason why a tensor without initial content has none at the end of some executions; `None` if an
+/// instruction writes it on every path.
+fn skipped(method: &Method<'_>, has_content: &[bool], value: usize) -> Option<String> {
+    if has_content[value] || method.values()[value].as_tensor().is_none() {
+        return None;
+    }
+    let end = method.plan.instructions().count() as u32;
+    // A view has content if its base has.
+    let writes = method.value_accesses(value).filter(|access| access.kind.may_write() && access.step < end);
+    let steps: Vec<u32> = writes.map(|access| access.step).collect();
+    if !may_skip(&edges(method), end, &steps) {
+        return None;
+    }
+    let mut skips = Skips::new(method.jumps());
+    let skip = steps.iter().find_map(|step| Some((*step, skips.around(*step)?.step)));
+    Some(match skip {
+        Some((step, jump)) => format!(
+            "it is computed only in some executions: instruction {step} may be skipped by the jump {jump}, and then the \
+             output has undefined content"
+        ),
+        None => "it is computed only in some executions: a jump may skip the instructions that write it".to_owned(),
+    })
+}
+
+/// Returns the reason why a method can never return a value; `None` if it can.
 fn unreturnable(method: &Method<'_>, has_content: &[bool], value: usize) -> Option<String> {
     let plan: &ExecutionPlan = method.plan;
     match &plan.values()[value] {
