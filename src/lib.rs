@@ -159,7 +159,9 @@ pub mod edit {
     pub use crate::facade::edit::{BoundReport, Stripped};
     pub use pte_model::program::METADATA_PREFIX;
     pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
-    pub use pte_transform::converted_io::{ConvertedIo, ConvertedIoOptions, ConvertedValue, IoType, Normalisation};
+    pub use pte_transform::converted_io::{
+        ConvertedIo, ConvertedIoOptions, ConvertedValue, IoQuantization, IoType, Normalisation,
+    };
     pub use pte_transform::extract::Extracted;
     pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
     pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};

@@ -118,6 +118,8 @@ def convert_io(
     inputs: dict[str, str] = ...,
     outputs: dict[str, str] = ...,
     normalize: dict[str, tuple[_Some[float], _Some[float]]] = ...,
+    quantize: dict[str, tuple[float, int] | tuple[float, int, str]] = ...,
+    dequantize: dict[str, tuple[float, int] | tuple[float, int, str]] = ...,
     method: str | None = None,
 ) -> tuple[Program, results.ConvertedIo]: ...
 def quantize_io(

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pte_emit::{
-    Blob, Code, Report, Resolved,
+    Blob, Code, Report, Resolved, ScalarType,
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
-        BoundOptions, ConvertedIoOptions, InputBound, IoType, MergeOptions, MetadataOptions, MethodRename, NameRule,
+        BoundOptions, ConvertedIoOptions, InputBound, IoQuantization, IoType, MergeOptions, MetadataOptions, MethodRename, NameRule,
         Normalisation, OptimizeOptions, OptimizePass, OutputOptions, QuantizedIoOptions, StripKind,
     },
     payload::PayloadContent,
@@ -145,15 +145,23 @@ pub fn quantize_io<'py>(
 ///
 /// `inputs` and `outputs` are by name: an element type such as `"uint8"`, `"channels_last"`, or both as
 /// `"uint8,channels_last"`. `normalize` is by name, too: a mean and a standard deviation, each a number or a list with
-/// one for each channel. `method` is needed if the program has several.
+/// one for each channel. `quantize` gives inputs and outputs of floating point numbers a scale and a zero point, and
+/// optionally an element type (`"int8"` by default), with which the caller passes or gets integers; with `dequantize`,
+/// the caller passes or gets float32 in place of integers. `method` is needed if the program has several.
 #[pyfunction]
-#[pyo3(signature = (model, *, inputs=BTreeMap::new(), outputs=BTreeMap::new(), normalize=BTreeMap::new(), method=None))]
+#[pyo3(signature = (
+    model, *, inputs=BTreeMap::new(), outputs=BTreeMap::new(), normalize=BTreeMap::new(), quantize=BTreeMap::new(),
+    dequantize=BTreeMap::new(), method=None
+))]
+#[allow(clippy::too_many_arguments)]
 pub fn convert_io<'py>(
     py: Python<'py>,
     model: Source,
     inputs: BTreeMap<String, String>,
     outputs: BTreeMap<String, String>,
     normalize: BTreeMap<String, (OneOrMore<f32>, OneOrMore<f32>)>,
+    quantize: BTreeMap<String, PyQuantization>,
+    dequantize: BTreeMap<String, PyQuantization>,
     method: Option<String>,
 ) -> PyResult<Changed<'py>> {
     let types = |types: BTreeMap<String, String>| {
@@ -170,11 +178,38 @@ pub fn convert_io<'py>(
         (name, Normalisation { mean: mean.0, std: std.0 })
     };
     options.normalised = normalize.into_iter().map(by).collect();
+    let quantizations = |all: BTreeMap<String, PyQuantization>| {
+        all.into_iter().map(|(name, by)| Ok((name, by.parsed()?))).collect::<PyResult<Vec<_>>>()
+    };
+    (options.quantized, options.dequantized) = (quantizations(quantize)?, quantizations(dequantize)?);
     let model = model.0;
     changed(py, "ConvertedIo", move || {
         let (resolved, done) = model.convert_io(&options)?;
         Ok((resolved, json(&done)))
     })
+}
+
+/// A scale, a zero point, and optionally an element type.
+#[derive(FromPyObject)]
+pub enum PyQuantization {
+    /// With the word of an element type.
+    Typed(f64, i64, String),
+    /// Without one.
+    Untyped(f64, i64),
+}
+
+impl PyQuantization {
+    fn parsed(self) -> PyResult<IoQuantization> {
+        let (scale, zero_point, word) = match self {
+            PyQuantization::Typed(scale, zero_point, word) => (scale, zero_point, Some(word)),
+            PyQuantization::Untyped(scale, zero_point) => (scale, zero_point, None),
+        };
+        let parse = |word: String| match ScalarType::parse(&word) {
+            Some(scalar_type) => Ok(scalar_type),
+            None => Err(PyValueError::new_err(format!("expected an element type, found {word:?}"))),
+        };
+        Ok(IoQuantization { scale, zero_point, scalar_type: word.map(parse).transpose()? })
+    }
 }
 
 /// Returns a program with the methods of all models, and equal data once; and a `Merged`.

@@ -87,6 +87,14 @@ def test_outputs_and_their_types_are_changed(linear: Path) -> None:
         pte_emit.quantize_io(linear)
     program, converted = pte_emit.convert_io(linear, inputs={"x": "uint8"}, outputs={"y": "float16"}, normalize={"x": (127.5, [127.5])})
     assert [(value.name, value.scalar_type, value.calls) for value in converted.values] == [("x", "uint8", 3), ("y", "float16", 1)]
+    program, converted = pte_emit.convert_io(linear, quantize={"x": (0.5, 3), "y": (0.25, 128, "uint8")})
+    assert [(value.name, value.scalar_type, value.calls) for value in converted.values] == [("x", "int8", 1), ("y", "uint8", 1)]
+    program, converted = pte_emit.convert_io(program.model(), dequantize={"x": (0.5, 3)})
+    assert [(value.name, value.scalar_type) for value in converted.values] == [("x", "float32")]
+    with pytest.raises(pte_emit.Error, match="int8 has no zero point 128"):
+        pte_emit.convert_io(linear, quantize={"x": (0.5, 128)})
+    with pytest.raises(ValueError, match="expected an element type"):
+        pte_emit.convert_io(linear, quantize={"x": (0.5, 3, "image")})
     program = pte_emit.rename_weights(EXAMPLES / "linear_external.yaml", {"l.*": "head.*"})
     assert sorted(weight.name for weight in program.model().weights().weights) == ["head.bias", "head.weight"]
     with pytest.raises(pte_emit.Error, match="no weight `z`"):

@@ -1,12 +1,15 @@
 //! `pte-emit io FILE`: inputs and outputs of other types: integers in place of floating point numbers that a program
-//! quantizes, other element types and orders of dimensions, and normalised inputs.
+//! quantizes, other element types and orders of dimensions, normalised inputs, and added quantization.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use pte_emit::ScalarType;
 use pte_emit::command::text::{clipped, counted};
-use pte_emit::edit::{ConvertedIo, ConvertedIoOptions, IoType, Normalisation, QuantizedIo, QuantizedIoOptions};
+use pte_emit::edit::{
+    ConvertedIo, ConvertedIoOptions, IoQuantization, IoType, Normalisation, QuantizedIo, QuantizedIoOptions,
+};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
@@ -23,7 +26,7 @@ pub struct IoArguments {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Remove what quantizes inputs and dequantizes outputs, calls and conversions in XNNPACK payloads
-    #[arg(long, conflicts_with_all = ["inputs", "outputs", "normalize"])]
+    #[arg(long, conflicts_with_all = ["inputs", "outputs", "normalize", "quantize", "dequantize"])]
     quantized: bool,
     /// Convert an input from this element type, order of dimensions, or both: uint8, channels_last, contiguous; may be
     /// repeated
@@ -36,6 +39,14 @@ pub struct IoArguments {
     /// may be repeated
     #[arg(long, value_name = "NAME=MEAN/STD", value_parser = normalisation)]
     normalize: Vec<(String, Normalisation)>,
+    /// Pass or return an input or output of floating point numbers as integers, (integer - ZERO_POINT) * SCALE: a call
+    /// dequantizes the input or quantizes the output; TYPE is int8 by default; may be repeated
+    #[arg(long, value_name = "NAME=SCALE/ZERO_POINT[/TYPE]", value_parser = quantization)]
+    quantize: Vec<(String, IoQuantization)>,
+    /// Pass or return an input or output of integers as float32: a call quantizes the input or dequantizes the output;
+    /// may be repeated
+    #[arg(long, value_name = "NAME=SCALE/ZERO_POINT", value_parser = quantization)]
+    dequantize: Vec<(String, IoQuantization)>,
     /// Method; by default forward, or the only one that computes
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
@@ -70,15 +81,38 @@ fn normalisation(text: &str) -> Result<(String, Normalisation), String> {
     Ok((name.to_owned(), Normalisation { mean: list(mean)?, std: list(std)? }))
 }
 
+/// Parses `x=0.5/3/uint8`.
+fn quantization(text: &str) -> Result<(String, IoQuantization), String> {
+    let expected = || "expected NAME=SCALE/ZERO_POINT or NAME=SCALE/ZERO_POINT/TYPE, such as x=0.5/3/uint8".to_owned();
+    let (name, numbers) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+    let mut words = numbers.split('/').map(str::trim);
+    let (scale, zero_point) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is_no = |word: &str, what: &str| format!("`{}` is no {what}; {}", clipped(word), expected());
+    let scale = scale.parse().map_err(|_| is_no(scale, "number"))?;
+    let zero_point = zero_point.parse().map_err(|_| is_no(zero_point, "integer"))?;
+    let scalar_type = match words.next() {
+        Some(word) => Some(ScalarType::parse(word).ok_or_else(|| is_no(word, "element type"))?),
+        None => None,
+    };
+    match words.next() {
+        Some(_) => Err(expected()),
+        None => Ok((name.to_owned(), IoQuantization { scale, zero_point, scalar_type })),
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// An input that cannot be read, names of others than inputs and outputs that can be changed, an output that cannot be
 /// written.
 pub fn run(arguments: &IoArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let IoArguments { input, names, quantized, inputs, outputs, normalize, method, edit } = arguments;
-    if !quantized && inputs.is_empty() && outputs.is_empty() && normalize.is_empty() {
-        return Err(Failure::usage("expected `--quantized`, `--input-type`, `--output-type` or `--normalize`"));
+    let IoArguments { input, names, quantized, inputs, outputs, normalize, quantize, dequantize, method, edit } =
+        arguments;
+    let is_converted = !inputs.is_empty() || !outputs.is_empty() || !normalize.is_empty();
+    if !quantized && !is_converted && quantize.is_empty() && dequantize.is_empty() {
+        return Err(Failure::usage(
+            "expected `--quantized`, `--input-type`, `--output-type`, `--normalize`, `--quantize` or `--dequantize`",
+        ));
     }
     if !quantized && let Some(name) = names.first() {
         let message = format!("`{}` is a name for `--quantized`, found without it", clipped(name));
@@ -91,7 +125,8 @@ pub fn run(arguments: &IoArguments, messages: &Messages) -> Result<Exit, Failure
         (resolved, quantized_summary(&done))
     } else {
         let options = ConvertedIoOptions::default().method(method).inputs(inputs.clone()).outputs(outputs.clone());
-        let (resolved, done) = model.convert_io(&options.normalised(normalize.clone()))?;
+        let options = options.normalised(normalize.clone()).quantized(quantize.clone()).dequantized(dequantize.clone());
+        let (resolved, done) = model.convert_io(&options)?;
         (resolved, converted_summary(&done))
     };
     edit.write(resolved, &edit.options()?, &[input], &done, messages)

@@ -9,8 +9,8 @@ use pte_emit::{
     check::CheckOptions,
     diff::{DiffArea, DiffOptions},
     edit::{
-        MergeOptions, Merged, MetadataOptions, MethodRename, Optimization, OptimizeOptions, QuantizedIoOptions,
-        StripKind,
+        MergeOptions, Merged, MetadataOptions, MethodRename, Optimization, OptimizeOptions, OutputOptions,
+        QuantizedIoOptions, StripKind,
     },
     plan::LayoutConfig,
 };
@@ -253,6 +253,150 @@ fn only_what_is_quantized_alone_becomes_a_quantized_input() {
     ] {
         let error = quantized(&model(uses), names).map(|_| ()).unwrap_err();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A graph of XNNPACK that converts `q` at several ends.
+const CONVERTED: &str = "methods: {forward: {delegates: {c: {backend: XnnpackBackend, graph: {values: {
+    x: {datatype: fp32, sizes: [4]}, q: {datatype: qint8, scale: 0.5, zero_point: 3}, y: {datatype: fp32}, z: {datatype: fp32}},
+    inputs: [x], outputs: [y, z], nodes: [{convert: {input: x, output: q}}, {convert: {input: q, output: y}},
+    {convert: {input: q, output: z}}]}}}, values: {x: {tensor: float32, sizes: [4]}, y: {tensor: float32, sizes: [4]},
+    z: {tensor: float32, sizes: [4]}}, inputs: [x], outputs: [y, z], instructions: [{delegate: c, args: [x, y, z]}]}}";
+
+/// Integers that a payload converts at several ends are one of them; `inspect` has the scale of all.
+#[test]
+fn integers_are_one_input_or_output() {
+    let folder = Folder::new(&[("m.yaml", CONVERTED)]);
+    let io = |arguments: &[&str]| {
+        let done = folder.run(&[&["io", "m.yaml", "--quantized", "--force", "-o", "q.pte"], arguments].concat());
+        (done.code, done.stderr)
+    };
+    let (code, text) = io(&[]);
+    assert_eq!((code, text.lines().next()), (Some(0), Some("input `x`: int8, scale 0.5, zero point 3")), "{text}");
+    assert!(!text.contains("output"), "{text}");
+    assert!(io(&["z"]).1.starts_with("output `z`: int8, scale 0.5, zero point 3\n"));
+    for (names, refused) in [(["x", "y"], "y"), (["y", "z"], "z")] {
+        let expected = "cannot be quantized: the integers that its payload converts are another input or output";
+        let (code, text) = io(&names);
+        assert!(code == Some(1) && text.contains(&format!("`{refused}` {expected}")), "{text}");
+    }
+    for (file, count) in [("m.yaml", 3), ("q.pte", 3)] {
+        let text = String::from_utf8(folder.run(&["inspect", file, "-q"]).exits(0).stdout).unwrap();
+        assert_eq!(text.matches("[4], scale 0.5, zero point 3").count(), count, "{text}");
+    }
+}
+
+/// What the caller passes is not clamped, so that a narrower range would be lost.
+#[test]
+fn a_clamped_input_keeps_its_call() {
+    let yaml = |range: &str| {
+        format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [4]}}}}, inputs: [x], outputs: [y],
+             instructions: [{{kernel: quantized_decomposed::quantize_per_tensor.out, args: [x, 0.5, 3, {range}, int8], out: q}},
+             {{kernel: quantized_decomposed::dequantize_per_tensor.out, args: [q, 0.5, 3, -64, 63, int8], out: y}}]}}}}"
+        )
+    };
+    let folder = Folder::new(&[("narrow.yaml", &yaml("-64, 63")), ("all.yaml", &yaml("-128, 127"))]);
+    let io = |file: &str, name: &str| folder.run(&["io", file, "--quantized", name, "-o", "q.pte", "--force"]);
+    io("narrow.yaml", "x").exits(1).stderr_contains("its call clamps it to -64..63, narrower than -128..127 of int8");
+    io("narrow.yaml", "y").exits(0);
+    io("all.yaml", "x").exits(0);
+}
+
+#[test]
+fn what_a_jump_skips_is_no_output() {
+    let cond = root().join("tests/golden/upstream/exports/portable_cond.bpte");
+    let model = Model::open(cond).unwrap();
+    let add = |model: &Model, name: &str| {
+        let changed = model.change_outputs(&OutputOptions::default().add(vec![name.to_owned()]));
+        changed.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let error = add(&model, "sin").unwrap_err();
+    let expected =
+        "`sin` cannot be an output: it is computed only in some executions: instruction 3 may be skipped by the jump 2";
+    assert!(error.contains(expected), "{error}");
+    assert!(add(&model, "cos").unwrap_err().contains("instruction 6 may be skipped by the jump 5"));
+    assert_eq!(add(&model, "gt"), Ok(()));
+    // Both branches write it; a loop does so at least once; a condition that is false always jumps.
+    let yaml = |instructions: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [2]}}, c: {{tensor: bool, sizes: [1]}},
+               y: {{tensor: float32, sizes: [2]}}}}, inputs: [x, c], outputs: [x], instructions: [{instructions}]}}}}"
+        );
+        Model::from_yaml("m.yaml", yaml, ".")
+    };
+    let write = "{kernel: aten::neg.out, args: [x], out: y}";
+    for (instructions, is_written) in [
+        (
+            format!(
+                "{{jump_false: {{cond: c, to: A}}}}, {write}, {{jump_false: {{cond: false, to: B}}}},
+                  {{label: A, kernel: aten::abs.out, args: [x], out: y}}, {{label: B}}"
+            ),
+            true,
+        ),
+        (format!("{{label: A, kernel: aten::neg.out, args: [x], out: y}}, {{jump_false: {{cond: c, to: A}}}}"), true),
+        (format!("{{jump_false: {{cond: false, to: A}}}}, {write}, {{label: A}}"), false),
+        (format!("{{jump_false: {{cond: c, to: A}}}}, {write}, {{label: A}}"), false),
+        (format!("{{jump_false: {{cond: c, to: A}}}}, {write}, {{label: A}}, {write}"), true),
+    ] {
+        assert_eq!(add(&yaml(&instructions), "y").is_ok(), is_written, "{instructions}");
+    }
+}
+
+#[test]
+fn inputs_and_outputs_are_quantized_and_dequantized() {
+    let folder = Folder::new(&[(
+        "m.yaml",
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [4]}, d: {tensor: float64, sizes: [4]},
+           i: {tensor: int16, sizes: [4]}}, inputs: [x, d, i], outputs: [y, e, j, i], instructions: [
+           {kernel: aten::relu.out, args: [x], out: y}, {kernel: aten::relu.out, args: [d], out: e},
+           {kernel: aten::neg.out, args: [i], out: j}]}}",
+    )]);
+    let io = |arguments: &[&str]| folder.run(&[&["io", "m.yaml", "--force", "-o", "q.pte"], arguments].concat());
+    for (argument, expected) in [
+        ("--quantize=z=1/0", "no input or output `z`; there are `x`, `d`, `i`"),
+        ("--quantize=x=inf/0", "`x` cannot be quantized: its scale is inf, expected a positive number of float32"),
+        ("--quantize=x=NaN/0", "its scale is NaN"),
+        ("--quantize=x=0/0", "its scale is 0"),
+        ("--quantize=x=-1/0", "its scale is -1"),
+        ("--quantize=x=1e-60/0", "its scale is 1e-60"),
+        ("--quantize=x=1/-129", "int8 has no zero point -129: expected -128 to 127"),
+        ("--quantize=x=1/-1/uint8", "uint8 has no zero point -1: expected 0 to 255"),
+        (
+            "--quantize=x=1/0/int64",
+            "int64 is no type of quantized tensors, expected one of int8, uint8, int16, uint16, int32",
+        ),
+        ("--quantize=e=1/0", "`e` cannot be quantized: it is a tensor of float64, expected one of float32, float16"),
+        ("--quantize=j=1/0", "it is a tensor of int16, expected one of float32, float16"),
+        ("--quantize=i=1/0", "`i` cannot be quantized: it is an input and an output"),
+        ("--dequantize=x=1/0", "`x` cannot be dequantized: it is a tensor of float32, expected one of int8, uint8"),
+        ("--dequantize=j=1/0/int8", "it is a tensor of int16, not of int8"),
+        ("--dequantize=j=1/40000", "int16 has no zero point 40000"),
+    ] {
+        io(&[argument]).exits(1).stderr_contains(expected);
+    }
+    io(&["--quantize=x=1/0", "--input-type=x=uint8"]).exits(1).stderr_contains("`x` is named twice");
+    for argument in ["x=1", "x=a/0", "x=1/0.5", "x=1/0/image", "x=1/0/int8/2", "1/0", "=1/0"] {
+        io(&["--quantize", argument]).exits(2).stderr_contains("expected NAME=SCALE/ZERO_POINT");
+    }
+    io(&["--quantized", "--quantize=x=1/0"]).exits(2);
+    assert_eq!(folder.names(), ["m.yaml"]);
+    let done =
+        io(&["--quantize=x=0.5/3", "--quantize=d=0.5/3/uint8", "--quantize=y=0.25/-7/int16", "--dequantize=j=2/1"])
+            .exits(0);
+    for line in
+        ["input `x`: int8, dim_order [0], 1 call", "input `d`: uint8", "output `y`: int16", "output `j`: float32"]
+    {
+        assert!(done.stderr.contains(line), "{line}");
+    }
+    folder.run(&["check", "q.pte", "--deny-warnings"]).exits(0);
+    let text = String::from_utf8(folder.run(&["inspect", "q.pte", "-q"]).exits(0).stdout).unwrap();
+    for line in [
+        "int8 [4], scale 0.5, zero point 3",
+        "uint8 [4], scale 0.5, zero point 3",
+        "int16 [4], scale 0.25, zero point -7",
+    ] {
+        assert!(text.contains(line), "{text}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Gives inputs and outputs of a method other element types or orders of dimensions: a call converts what the caller
-//! passes, or what it gets. Inputs can be normalised, too: `(x - mean) / std` for each channel.
+//! passes, or what it gets. Inputs can be normalised, too: `(x - mean) / std` for each channel; and what is passed or
+//! returned can be quantized or dequantized.
 //!
 //! Memory is not planned here: the method must have no stated offsets. `quantized_io` removes conversions instead.
 
@@ -31,6 +32,10 @@ pte_model::options! {
         pub outputs: Vec<(String, IoType)>,
         /// Inputs by their names, with what they are normalised by.
         pub normalised: Vec<(String, Normalisation)>,
+        /// Inputs and outputs of floating point numbers by their names, which the caller passes or gets as integers.
+        pub quantized: Vec<(String, IoQuantization)>,
+        /// Inputs and outputs of integers by their names, which the caller passes or gets as float32.
+        pub dequantized: Vec<(String, IoQuantization)>,
     }
 }
 
@@ -76,6 +81,18 @@ pub struct Normalisation {
     pub std: Vec<f32>,
 }
 
+/// Quantization of an input or output: a number is `(integer - zero_point) * scale`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IoQuantization {
+    /// Scale; positive.
+    pub scale: f64,
+    /// Zero point, in the range of the element type.
+    pub zero_point: i64,
+    /// Element type of the integers, of 8, 16 or 32 bits. If it is `None`, that of a tensor of integers, and int8 for one
+    /// of floating point numbers.
+    pub scalar_type: Option<ScalarType>,
+}
+
 /// Changes that [`convert`] made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -115,11 +132,18 @@ struct Change {
     /// The tensor of the caller.
     tensor: Tensor,
     normalised: Option<Normalisation>,
+    quantized: Option<IoQuantization>,
 }
+
+/// Element types of quantized tensors.
+const QUANTIZED: [ScalarType; 5] =
+    [ScalarType::CHAR, ScalarType::BYTE, ScalarType::SHORT, ScalarType::UINT16, ScalarType::INT];
 
 const CONVERT: &str = "dim_order_ops::_to_dim_order_copy.out";
 const SUBTRACT: &str = "aten::sub.out";
 const MULTIPLY: &str = "aten::mul.out";
+const QUANTIZE: &str = "quantized_decomposed::quantize_per_tensor.out";
+const DEQUANTIZE: &str = "quantized_decomposed::dequantize_per_tensor.out";
 
 /// Converts inputs and outputs of a method. `name` returns the name of a value.
 ///
@@ -136,33 +160,60 @@ pub fn convert(
     let plan = &program.plans()[index];
     let method = Method::new(plan);
     let (mut changes, mut errors) = (Vec::new(), Vec::<Diagnostic>::new());
-    for (is_input, ids, wanted) in [(true, &plan.inputs, &options.inputs), (false, &plan.outputs, &options.outputs)] {
-        let ids: Vec<usize> = ids.iter().flatten().filter_map(|id| id.within(plan.values().len())).collect();
-        let named = |value: usize| name(index, value).unwrap_or_else(|| format!("values[{value}]"));
-        let names: Vec<String> = ids.iter().map(|value| named(*value)).collect();
+    let ends = [&plan.inputs, &plan.outputs].map(|ids| -> Vec<(usize, String)> {
+        let ids = ids.iter().flatten().filter_map(|id| id.within(plan.values().len()));
+        ids.map(|value| (value, name(index, value).unwrap_or_else(|| format!("values[{value}]")))).collect()
+    });
+    let position = |is_input: bool, name: &str| ends[usize::from(!is_input)].iter().position(|(_, own)| own == name);
+    for (is_input, wanted) in [(true, &options.inputs), (false, &options.outputs)] {
+        let ends = &ends[usize::from(!is_input)];
         let normalised = options.normalised.iter().filter(|_| is_input);
         let others = normalised.clone().filter(|(name, _)| wanted.iter().all(|(other, _)| other != name));
         let all = wanted.iter().cloned().chain(others.map(|(name, _)| (name.clone(), IoType::default())));
         for (name, io_type) in all {
-            let Some(position) = names.iter().position(|known| *known == name) else {
-                let (what, known) = (if is_input { "input" } else { "output" }, names.iter().map(String::as_str));
-                let message = format!("no {what} `{}`; there are {}", clipped(&name), first_names(known.clone()));
-                errors.push(Code::UnmetRequest.whole(message).suggest(&name, known));
+            let Some(position) = position(is_input, &name) else {
+                let what = if is_input { "input" } else { "output" };
+                errors.push(unknown(what, &name, ends.iter().map(|(_, name)| &**name)));
                 continue;
             };
-            if changes.iter().any(|other: &Change| (other.is_input, other.position) == (is_input, position)) {
-                errors.push(Code::DuplicateName.whole(format!("`{}` is named twice", clipped(&name))));
+            if is_changed(&changes, is_input, position) {
+                errors.push(twice(&name));
                 continue;
             }
             let normalised = normalised.clone().find(|(other, _)| *other == name).map(|(_, by)| by.clone());
-            match change(&method, is_input, ids[position], io_type, normalised.as_ref()) {
+            match change(&method, is_input, ends[position].0, io_type, normalised.as_ref()) {
                 Ok(tensor) => {
-                    changes.push(Change { name, position, is_input, tensor, normalised });
+                    changes.push(Change { name, position, is_input, tensor, normalised, quantized: None });
                 }
-                Err(reason) => {
-                    errors
-                        .push(Code::UnmetRequest.whole(format!("`{}` cannot be converted: {reason}", clipped(&name))));
+                Err(reason) => errors.push(refused("converted", &name, &reason)),
+            }
+        }
+    }
+    for (what, wanted) in [("quantized", &options.quantized), ("dequantized", &options.dequantized)] {
+        for (name, by) in wanted {
+            let (is_input, position) = match (position(true, name), position(false, name)) {
+                (Some(position), None) => (true, position),
+                (None, Some(position)) => (false, position),
+                (Some(_), Some(_)) => {
+                    errors.push(refused(what, name, "it is an input and an output"));
+                    continue;
                 }
+                (None, None) => {
+                    errors.push(unknown("input or output", name, ends.iter().flatten().map(|(_, name)| &**name)));
+                    continue;
+                }
+            };
+            if is_changed(&changes, is_input, position) {
+                errors.push(twice(name));
+                continue;
+            }
+            let value = ends[usize::from(!is_input)][position].0;
+            match quantized_change(&method, is_input, value, *by, what == "quantized") {
+                Ok(tensor) => {
+                    let (name, quantized) = (name.clone(), Some(*by));
+                    changes.push(Change { name, position, is_input, tensor, normalised: None, quantized });
+                }
+                Err(reason) => errors.push(refused(what, name, &reason)),
             }
         }
     }
@@ -180,14 +231,25 @@ pub fn convert(
     Ok(done)
 }
 
-/// Returns the tensor of the caller.
-fn change(
-    method: &Method<'_>,
-    is_input: bool,
-    value: usize,
-    io_type: IoType,
-    normalised: Option<&Normalisation>,
-) -> Result<Tensor, String> {
+fn is_changed(changes: &[Change], is_input: bool, position: usize) -> bool {
+    changes.iter().any(|change| (change.is_input, change.position) == (is_input, position))
+}
+
+fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Diagnostic {
+    let message = format!("no {what} `{}`; there are {}", clipped(name), first_names(known.clone()));
+    Code::UnmetRequest.whole(message).suggest(name, known)
+}
+
+fn twice(name: &str) -> Diagnostic {
+    Code::DuplicateName.whole(format!("`{}` is named twice", clipped(name)))
+}
+
+fn refused(what: &str, name: &str, reason: &str) -> Diagnostic {
+    Code::UnmetRequest.whole(format!("`{}` cannot be {what}: {reason}", clipped(name)))
+}
+
+/// Returns an input or output for which another tensor can be passed or returned.
+fn replaceable<'p>(method: &Method<'p>, is_input: bool, value: usize) -> Result<&'p Tensor, String> {
     let EValue::Tensor(tensor) = &method.values()[value] else { return Err("it is no tensor".to_owned()) };
     let end = method.plan.instructions().count();
     let mut accesses = method.value_accesses(value).filter(|access| (access.step as usize) < end);
@@ -197,6 +259,58 @@ fn change(
     if tensor.has_content() || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
         return Err("it is a constant, or has no bound".to_owned());
     }
+    Ok(tensor)
+}
+
+/// Returns the tensor of the caller of an input or output that is quantized or, without `to_integers`, dequantized.
+fn quantized_change(
+    method: &Method<'_>,
+    is_input: bool,
+    value: usize,
+    by: IoQuantization,
+    to_integers: bool,
+) -> Result<Tensor, String> {
+    let tensor = replaceable(method, is_input, value)?;
+    let own = tensor.scalar_type;
+    let floats: &[ScalarType] = match is_input {
+        true => &[ScalarType::FLOAT, ScalarType::HALF, ScalarType::DOUBLE],
+        // What the kernel takes that quantizes.
+        false => &[ScalarType::FLOAT, ScalarType::HALF],
+    };
+    let names = |types: &[ScalarType]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let expected = if to_integers { floats } else { &QUANTIZED };
+    if !expected.contains(&own) {
+        return Err(format!("it is a tensor of {own}, expected one of {}", names(expected)));
+    }
+    let integers = by.scalar_type.unwrap_or(if to_integers { ScalarType::CHAR } else { own });
+    if !to_integers && integers != own {
+        return Err(format!("it is a tensor of {own}, not of {integers}"));
+    }
+    let range = QUANTIZED.contains(&integers).then(|| integers.integers()).flatten();
+    let Some((least, most)) = range else {
+        return Err(format!("{integers} is no type of quantized tensors, expected one of {}", names(&QUANTIZED)));
+    };
+    if !(least..=most).contains(&by.zero_point) {
+        return Err(format!("{integers} has no zero point {}: expected {least} to {most}", by.zero_point));
+    }
+    // The kernels compute with the scale, and with its inverse, as float32.
+    let scale = by.scale as f32;
+    if !(scale > 0.0 && scale.is_finite() && (1.0 / scale).is_finite()) {
+        return Err(format!("its scale is {:?}, expected a positive number of float32", by.scale));
+    }
+    let scalar_type = if to_integers { integers } else { ScalarType::FLOAT };
+    Ok(Tensor { scalar_type, extra_tensor_info: None, ..tensor.clone() })
+}
+
+/// Returns the tensor of the caller of an input or output that is converted.
+fn change(
+    method: &Method<'_>,
+    is_input: bool,
+    value: usize,
+    io_type: IoType,
+    normalised: Option<&Normalisation>,
+) -> Result<Tensor, String> {
+    let tensor = replaceable(method, is_input, value)?;
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
     let own = tensor.dim_order.clone().unwrap_or_else(|| DimOrder::contiguous(sizes.len()));
     let dim_order = match io_type.channels_last {
@@ -242,7 +356,7 @@ fn change(
 
 /// Adds the calls and values of a change.
 fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue {
-    let Change { name, position, is_input, tensor, normalised } = change;
+    let Change { name, position, is_input, tensor, normalised, quantized } = change;
     let numbers = |numbers: &[f32], rank: usize| {
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         let mut sizes = vec![1; if numbers.len() == 1 { 0 } else { rank.min(3) }];
@@ -271,7 +385,13 @@ fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue 
     let needs_copy = tensor.scalar_type != inner.scalar_type || tensor.dim_order.as_ref() != Some(&own_order);
     let (from, to) = if is_input { (outer, own) } else { (own, outer) };
     let mut last = from;
-    if needs_copy {
+    if let Some(by) = quantized {
+        let [from_type, to_type] = match is_input {
+            true => [tensor.scalar_type, inner.scalar_type],
+            false => [inner.scalar_type, tensor.scalar_type],
+        };
+        editor.quantize([from, to], [from_type, to_type], by);
+    } else if needs_copy {
         let order = if is_input { &inner } else { &tensor };
         let items =
             order.dim_order.iter().flat_map(|order| order.iter().map(|dim| i64::from(*dim))).collect::<Vec<_>>();
@@ -344,6 +464,23 @@ impl Editor<'_> {
             operators.len() - 1
         });
         self.calls.push(Instruction::KernelCall { op_index: OperatorId::of(position), args: Some(args.into()) });
+    }
+
+    /// Adds the call that quantizes or dequantizes a tensor into another one, by their types.
+    fn quantize(&mut self, [from, to]: [ValueId; 2], [from_type, to_type]: [ScalarType; 2], by: IoQuantization) {
+        let integers = if from_type.integers().is_some() { from_type } else { to_type };
+        let (least, most) = integers.integers().unwrap_or_default();
+        let mut args = vec![from, self.push(EValue::Double(by.scale))];
+        let numbers = [by.zero_point, least, most, i64::from(integers.0)];
+        args.extend(numbers.map(|number| self.push(EValue::Int(number))));
+        if integers == from_type {
+            args.push(self.push(match to_type {
+                ScalarType::FLOAT => EValue::Null,
+                other => EValue::Int(i64::from(other.0)),
+            }));
+        }
+        args.extend([to, to]);
+        self.call(if integers == from_type { DEQUANTIZE } else { QUANTIZE }, args);
     }
 
     /// Inserts the calls at the begin of the first chain, or at the end of the last one. Returns their number.

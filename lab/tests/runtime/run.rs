@@ -9,7 +9,9 @@ use crate::support::program::files;
 use crate::support::{files_below, root, runner, seed};
 use data_encoding::HEXLOWER;
 use pte_emit::check::CheckOptions;
-use pte_emit::edit::{ConvertedIoOptions, IoType, Normalisation, OutputOptions, QuantizedIoOptions};
+use pte_emit::edit::{
+    ConvertedIoOptions, IoQuantization, IoType, Normalisation, OutputOptions, QuantizedIoOptions,
+};
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::run::{
     OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, RunnerFolder, TestOptions, compare_outputs,
@@ -273,6 +275,80 @@ fn converted_inputs_and_outputs_have_the_numbers_of_the_others() {
     assert!(!converted.check(&CheckOptions::default()).unwrap()[0].1.has_errors());
     let after = elements(&converted, (0..12).map(|position| HEXLOWER.encode(&[bytes[last(position)]])).collect());
     assert_eq!(after, (0..12).map(|position| before[last(position)].clone()).collect::<Vec<_>>());
+}
+
+/// Calls that `convert_io` adds quantize and dequantize as the formulas do outside of the program, bit for bit.
+#[test]
+#[ignore = "needs the ExecuTorch runtime"]
+fn added_quantization_is_that_of_the_formula() {
+    let folder = Folder::new(&[]);
+    let options = RunOptions::new(RunnerCommand::new(runner::locate()));
+    let run = |model: &Model, numbers: &[f64]| -> Vec<f64> {
+        let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+        let found = model.run(&options.clone().inputs(vec![("0".into(), numbers.join(","))]), folder.path()).unwrap();
+        found.outputs[0].1.elements(usize::MAX).unwrap().iter().map(|number| number.parse().unwrap()).collect()
+    };
+    let converted = |model: &Model, change: &ConvertedIoOptions| {
+        let (resolved, _) = model.convert_io(change).unwrap();
+        let file = resolved.to_files(&AssembleOptions::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let converted = Model::from_binary("converted.pte", file);
+        assert!(!converted.check(&CheckOptions::default()).unwrap()[0].1.has_errors());
+        converted
+    };
+    let dequantize =
+        |by: IoQuantization, integer: f64| f64::from((integer as i64 - by.zero_point) as f32 * by.scale as f32);
+    let quantize = |by: IoQuantization, [least, most]: [f64; 2], number: f64| {
+        let integer = (number as f32 * (1.0 / by.scale as f32)).round_ties_even() as f64 + by.zero_point as f64;
+        integer.clamp(least, most)
+    };
+    let program = |scalar_type: &str, call: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: {scalar_type}, sizes: [7]}}}}, inputs: [x], outputs: [y],
+             instructions: [{{kernel: {call}, out: y}}]}}}}"
+        );
+        Model::from_yaml("m.yaml", yaml, ".")
+    };
+    let integers = [
+        (ScalarType::CHAR, "int8", [-128.0, 127.0], 3),
+        (ScalarType::BYTE, "uint8", [0.0, 255.0], 128),
+        (ScalarType::SHORT, "int16", [-32768.0, 32767.0], -300),
+        (ScalarType::UINT16, "uint16", [0.0, 65535.0], 1000),
+        (ScalarType::INT, "int32", [-2147483648.0, 2147483647.0], 5),
+    ];
+    for (scalar_type, word, range, zero_point) in integers {
+        let input = IoQuantization { scale: 0.1, zero_point, scalar_type: Some(scalar_type) };
+        let output = IoQuantization { scale: 0.37, zero_point: zero_point + 7, ..input };
+        let middle = zero_point as f64;
+        let numbers = [range[0].max(-9999.0), range[1].min(9999.0), middle, middle + 1.0, middle + 2.0, 77.0, 101.0];
+        for float in ["float32", "float16", "float64"] {
+            // The kernel of float16 rounds the product to float16, as the runner does a number that is passed.
+            let model = program(float, "aten::add.Scalar_out, args: [x, 0.75]");
+            let floats: Vec<f64> = numbers.iter().map(|number| dequantize(input, *number)).collect();
+            let before = run(&model, &floats);
+            let change = ConvertedIoOptions::default().quantized(vec![("x".into(), input)]);
+            assert_eq!(run(&converted(&model, &change), &numbers), before, "{word}, {float}");
+            if float == "float64" {
+                continue;
+            }
+            let change = change.quantized(vec![("x".into(), input), ("y".into(), output)]);
+            let expected: Vec<f64> = before.iter().map(|number| quantize(output, range, *number)).collect();
+            assert_eq!(run(&converted(&model, &change), &numbers), expected, "{word}, {float}");
+        }
+        // No kernel that keeps integers takes uint16.
+        if scalar_type == ScalarType::UINT16 {
+            continue;
+        }
+        let model = program(word, "aten::clamp.out, args: [x, 2, 90]");
+        let floats = [-1e4, 1e4, 0.0, 0.15, 0.25, 1.1, 5.55];
+        let floats = floats.map(|number: f32| f64::from(number));
+        let quantized: Vec<f64> = floats.iter().map(|number| quantize(input, range, *number)).collect();
+        let before = run(&model, &quantized);
+        let own = |by: IoQuantization| IoQuantization { scalar_type: None, ..by };
+        let change = ConvertedIoOptions::default();
+        let change = change.dequantized(vec![("x".into(), own(input)), ("y".into(), own(output))]);
+        let expected: Vec<f64> = before.iter().map(|integer| dequantize(output, *integer)).collect();
+        assert_eq!(run(&converted(&model, &change), &floats), expected, "{word}");
+    }
 }
 
 /// Largest difference of two processors in the outputs of XNNPACK: absolute, and relative to the expected number. That

@@ -411,12 +411,12 @@ impl Model {
         self.edit_io(|program, tests, name| quantized_io::quantize(program, tests, options, name))
     }
 
-    /// Gives inputs and outputs other element types or orders of dimensions, and normalises inputs: calls convert what
-    /// the caller passes and gets. Memory is planned again. Tests of the method are removed.
+    /// Gives inputs and outputs other element types or orders of dimensions, normalises inputs, and quantizes or
+    /// dequantizes: calls convert what the caller passes and gets. Memory is planned again. Tests of the method are removed.
     ///
     /// ```
     /// use pte_emit::Model;
-    /// use pte_emit::edit::{ConvertedIo, ConvertedIoOptions, ConvertedValue, IoType, Normalisation};
+    /// use pte_emit::edit::{ConvertedIo, ConvertedIoOptions, ConvertedValue, IoQuantization, IoType, Normalisation};
     /// use pte_emit::ScalarType;
     ///
     /// let bytes = IoType { scalar_type: Some(ScalarType::BYTE), channels_last: None };
@@ -427,6 +427,11 @@ impl Model {
     /// let x: &ConvertedValue = &done.values[0];
     /// assert_eq!((&*x.scalar_type, x.calls), ("uint8", 3));
     /// assert_eq!(resolved.program.plans()[0].instructions().count(), 3 + 3);
+    ///
+    /// let by = IoQuantization { scale: 0.5, zero_point: 3, scalar_type: None };
+    /// let options = ConvertedIoOptions::default().quantized(vec![("x".into(), by)]);
+    /// let (_, done) = Model::open("examples/linear.yaml")?.convert_io(&options)?;
+    /// assert_eq!(&*done.values[0].scalar_type, "int8");
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
