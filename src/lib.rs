@@ -263,11 +263,12 @@ pub mod run {
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
-/// What the command line and the Python package use beside the API, of which it is not part: it may change in any
+/// What the command line, the Python package and the bindings use beside the API, of which it is not part: it may change in any
 /// version.
 #[doc(hidden)]
 pub mod command {
     pub use crate::facade::running::file_of;
+    pub use crate::facade::documents::{explanation, findings, operators, validation};
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::command::text::{ROW, clipped, clipped_to, counted, nearest};
+use pte_emit::command::explanation::{self, Explained, Explanation};
+use pte_emit::command::text::{ROW, clipped, clipped_to, counted};
 use pte_emit::{
-    Code, Model,
-    check::{FoundMessage, LogMessage, Phase, Profile, Recognized, Rule, RuntimeError, recognize},
+    Model,
+    check::{LogMessage, Phase, Profile, Rule, RuntimeError},
     inspect::{CallSummary, Circumstances, ExplainOptions, ValueSummary},
     memory::Abi,
 };
-use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM, write_more};
@@ -47,58 +47,6 @@ pub struct ExplainArguments {
     sources: SourceArguments,
 }
 
-/// Item of the result: a subject, and what it is about in the program of `--model`.
-#[derive(Serialize)]
-#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct Explanation {
-    #[serde(flatten)]
-    explained: Explained,
-    /// What it is about in the programs of `--model`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    programs: Vec<Circumstances>,
-}
-
-/// Subject that `explain` explains.
-#[derive(Serialize)]
-#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Explained {
-    /// An error of the runtime.
-    Error {
-        #[serde(flatten)]
-        error: &'static RuntimeError,
-        /// Rules of `check` whose violation can cause it.
-        rules: Vec<&'static str>,
-    },
-    /// A message of ExecuTorch's log.
-    Message {
-        /// Its text in the log.
-        message: String,
-        #[serde(flatten)]
-        kind: &'static LogMessage,
-        /// Number of its error; `None` if it is no error, or does not have it.
-        error: Option<u32>,
-    },
-    /// A rule of `check`.
-    Rule {
-        #[serde(flatten)]
-        rule: &'static Rule,
-        /// Example of a violation.
-        example: &'static str,
-        /// Numbers of the errors of the runtime that a violation can cause.
-        errors: Vec<u32>,
-    },
-    /// A code of the assembler.
-    Code {
-        /// Code, such as `Y-5`.
-        code: &'static str,
-        /// Name, such as `unknown-key`.
-        name: &'static str,
-        /// Meaning, in one sentence.
-        meaning: &'static str,
-    },
-}
-
 /// Prints the explanations.
 ///
 /// # Errors
@@ -122,7 +70,7 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
         false => {
             let rows = arguments.limit.rows();
             let text = |item: &Explanation| {
-                let mut out = item.explained.text();
+                let mut out = explained_text(&item.explained);
                 item.programs.iter().for_each(|program| write_program(program, memory.abi, rows, &mut out));
                 out
             };
@@ -137,50 +85,10 @@ pub fn run(arguments: &ExplainArguments, messages: &Messages) -> Result<Exit, Fa
 /// # Errors
 /// A text without anything known; a model that cannot be read.
 pub fn explanations(texts: &[String], models: &[Model], options: &ExplainOptions) -> Result<Vec<Explanation>, Failure> {
-    let found = match texts {
-        [] => RuntimeError::all().iter().map(Recognized::Error).collect(),
-        _ => found(texts)?,
-    };
-    let mut explained: Vec<Explanation> =
-        found.iter().map(|found| Explanation { explained: Explained::of(found), programs: Vec::new() }).collect();
-    for model in models {
-        for (item, about) in explained.iter_mut().zip(model.explain(&found, options)?) {
-            item.programs.push(about);
-        }
-    }
-    Ok(explained)
-}
-
-/// Finds what the arguments name, or what they are together: a line without quotes.
-fn found(texts: &[String]) -> Result<Vec<Recognized>, Failure> {
-    let mut found = Vec::new();
-    for text in texts {
-        let of_text = match text == STREAM {
-            true => recognize(&String::from_utf8_lossy(&io::read_stdin()?)),
-            false => recognize(text),
-        };
-        if of_text.is_empty() {
-            let together = recognize(&texts.join(" "));
-            return if together.is_empty() { Err(unknown(text)) } else { Ok(together) };
-        }
-        found.extend(of_text);
-    }
-    Ok(found)
-}
-
-/// Error of a text without anything known.
-fn unknown(text: &str) -> Failure {
-    let errors = RuntimeError::all().iter().map(|error| error.name);
-    let near = nearest(text, errors.chain(Code::ALL.iter().map(|code| code.name())));
-    let help = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    let what = match text {
-        STREAM => "no known code, rule or message in standard input".to_owned(),
-        _ => format!("unknown code, rule or message `{}`", clipped(text)),
-    };
-    Failure::usage(format!(
-        "{what}: expected an error of ExecuTorch, such as 0x14 or OperatorMissing, a line of its log, a rule of \
-         `check`, such as X-4, or a code of the assembler, such as Y-5{help}"
-    ))
+    let log = texts.iter().any(|text| text == STREAM).then(io::read_stdin).transpose()?;
+    let log = log.as_deref().map(String::from_utf8_lossy);
+    let found = explanation::named(texts, log.as_deref()).map_err(Failure::usage)?;
+    Ok(Explanation::of(&found, models, options)?)
 }
 
 /// Line of the list of errors.
@@ -188,44 +96,20 @@ fn row(error: &RuntimeError) -> String {
     format!("{:#04x}  {:31}  {}\n", error.code, error.name, error.meaning)
 }
 
-impl Explained {
-    fn of(found: &Recognized) -> Explained {
-        match found {
-            Recognized::Error(error) => Explained::of_error(error),
-            Recognized::Rule(id) => Explained::of_rule(id.rule()),
-            Recognized::Code(code) => {
-                Explained::Code { code: code.as_str(), name: code.name(), meaning: code.description() }
-            }
-            Recognized::Message(FoundMessage { message, text, error, .. }) => {
-                Explained::Message { message: text.clone(), kind: message, error: error.map(|error| error.code) }
-            }
+/// Formats a subject.
+fn explained_text(explained: &Explained) -> String {
+    match explained {
+        Explained::Error { error, rules } => error_text(error, rules),
+        Explained::Message { message, kind, error } => {
+            let LogMessage { meaning, remedy, .. } = kind;
+            let error = RuntimeError::all().iter().find(|known| Some(known.code) == *error);
+            let error = error.map_or_else(String::new, |error| format!("  error: {}", error_title(error)));
+            format!("{}\n  meaning: {meaning}\n  what to do: {remedy}\n{error}", clipped_to(message, ROW))
         }
-    }
-
-    fn of_error(error: &'static RuntimeError) -> Explained {
-        Explained::Error { error, rules: error.rules().map(|rule| rule.id.as_str()).collect() }
-    }
-
-    fn of_rule(rule: &'static Rule) -> Explained {
-        let is_caused = |error: &&RuntimeError| error.rules().any(|caused| caused.id == rule.id);
-        let errors = RuntimeError::all().iter().filter(is_caused).map(|error| error.code).collect();
-        Explained::Rule { rule, example: rule.example, errors }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Explained::Error { error, rules } => error_text(error, rules),
-            Explained::Message { message, kind, error } => {
-                let LogMessage { meaning, remedy, .. } = kind;
-                let error = RuntimeError::all().iter().find(|known| Some(known.code) == *error);
-                let error = error.map_or_else(String::new, |error| format!("  error: {}", error_title(error)));
-                format!("{}\n  meaning: {meaning}\n  what to do: {remedy}\n{error}", clipped_to(message, ROW))
-            }
-            Explained::Rule { rule, errors, .. } => rule_text(rule, errors),
-            Explained::Code { code, name, meaning } => format!(
-                "{code} {name}: {meaning}\n  a message of the assembler; it points at the source, and says what was found and expected\n"
-            ),
-        }
+        Explained::Rule { rule, errors, .. } => rule_text(rule, errors),
+        Explained::Code { code, name, meaning } => format!(
+            "{code} {name}: {meaning}\n  a message of the assembler; it points at the source, and says what was found and expected\n"
+        ),
     }
 }
 

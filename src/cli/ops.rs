@@ -1,9 +1,8 @@
 //! `pte-emit ops [NAME]`: lists the known operators and the operations of XNNPACK graphs, or describes one.
 
 use clap::Args;
-use pte_emit::command::text::clipped;
+use pte_emit::command::operators::{self, Listed};
 use pte_emit::operators::{NodeDescription, OperatorArg, OperatorArgRole, OperatorDescription};
-use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::json;
@@ -21,48 +20,6 @@ pub struct OpsArguments {
     format: FormatArguments<TextOrJson>,
 }
 
-/// Subjects that `ops` lists.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Listed {
-    /// An operator of a kernel.
-    Operator(OperatorDescription),
-    /// An operation of an XNNPACK graph.
-    Node(NodeDescription),
-}
-
-impl Listed {
-    /// Returns all operators by name, and then all operations of graphs.
-    fn all() -> Vec<Listed> {
-        let operators = OperatorDescription::names().filter_map(OperatorDescription::find).map(Listed::Operator);
-        operators.chain(NodeDescription::all().into_iter().map(Listed::Node)).collect()
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Listed::Operator(operator) => operator.name,
-            Listed::Node(node) => &node.name,
-        }
-    }
-
-    /// Line of the list: the name, and the library if it is not the default runtime.
-    fn row(&self) -> String {
-        match self {
-            Listed::Operator(OperatorDescription { name, library: Some(library), .. }) => format!("{name} {library}\n"),
-            Listed::Operator(OperatorDescription { name, library: None, .. }) => format!("{name}\n"),
-            Listed::Node(node) => format!("{} XnnpackBackend\n", node.name),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Listed::Operator(operator) => text(operator),
-            Listed::Node(node) => node_text(node),
-        }
-    }
-}
-
 /// Prints the operators to standard output.
 ///
 /// # Errors
@@ -72,8 +29,8 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     let operators = listed(name)?;
     let printed = match &operators[..] {
         all if arguments.format.is_json() => json::text(&all),
-        [one] => one.text(),
-        several => several.iter().map(Listed::row).collect(),
+        [one] => listed_text(one),
+        several => several.iter().map(listed_row).collect(),
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }
@@ -83,19 +40,24 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
 /// # Errors
 /// A name that no operator contains.
 pub fn listed(name: Option<&str>) -> Result<Vec<Listed>, Failure> {
-    let mut all = Listed::all();
-    let Some(name) = name else { return Ok(all) };
-    if let Some(exact) = all.iter().position(|known| known.name().eq_ignore_ascii_case(name)) {
-        return Ok(vec![all.swap_remove(exact)]);
+    operators::listed(name).map_err(Failure::usage)
+}
+
+/// Line of the list: the name, and the library if it is not the default runtime.
+fn listed_row(listed: &Listed) -> String {
+    match listed {
+        Listed::Operator(OperatorDescription { name, library: Some(library), .. }) => format!("{name} {library}\n"),
+        Listed::Operator(OperatorDescription { name, library: None, .. }) => format!("{name}\n"),
+        Listed::Node(node) => format!("{} XnnpackBackend\n", node.name),
     }
-    let part = name.to_ascii_lowercase();
-    all.retain(|known| known.name().to_ascii_lowercase().contains(&part));
-    if all.is_empty() {
-        let near = OperatorDescription::similar_names(name);
-        let help = if near.is_empty() { String::new() } else { format!("; nearest names: {}", near.join(", ")) };
-        return Err(Failure::usage(format!("unknown operator `{}`{help}", clipped(name))));
+}
+
+/// Description of an operator or operation.
+fn listed_text(listed: &Listed) -> String {
+    match listed {
+        Listed::Operator(operator) => text(operator),
+        Listed::Node(node) => node_text(node),
     }
-    Ok(all)
 }
 
 fn node_text(node: &NodeDescription) -> String {

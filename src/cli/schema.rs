@@ -14,7 +14,7 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
-        command::ReportDocument,
+        command::{ReportDocument, explanation::Explanation, findings::FindingsDocument, operators::Listed},
         deploy::{Firmware, KernelList},
         diff::NumericComparison,
         edit::{BoundReport, ChangedOutputs, ConvertedIo, Extracted, Merged, Optimization, QuantizedIo},
@@ -30,11 +30,8 @@ mod tests {
 
     use super::super::corpus::CorpusManifest;
     use super::super::diff::DiffDocument;
-    use super::super::explain::Explanation;
-    use super::super::findings::FindingsDocument;
     use super::super::manifest::VerifyDocument;
     use super::super::memory::MemoryDocument;
-    use super::super::ops::Listed;
     use super::super::run::RunDocument;
     use super::super::test::TestDocument;
 

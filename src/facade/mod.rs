@@ -4,6 +4,7 @@
 pub mod bless;
 pub mod builder;
 pub mod deploy;
+pub mod documents;
 pub mod edit;
 pub mod explain;
 pub mod firmware;

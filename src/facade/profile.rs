@@ -1,13 +1,12 @@
 //! [`Recording`]: an ETDump of the runtime, and [`Model::profile`], which joins its times with a program.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use crate::facade::inspection::Inspected;
 use crate::facade::model::Model;
 use pte_etdump::EtDump;
 use pte_inspect::profile::{TimeProfile, Timeline};
+use pte_model::data::files;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::container::MAX_FLATBUFFER;
@@ -69,10 +68,7 @@ impl Recording {
 
 /// Reads an ETDump file.
 pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // A device may have no end.
-    File::open(path)?.take(MAX_FLATBUFFER + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    files::read_up_to(path, MAX_FLATBUFFER + 1)
 }
 
 /// Methods that are selected by names or patterns.

@@ -1,6 +1,5 @@
 //! Input of the library: YAML, JSON or a binary file, its name, and the folder that its paths are relative to.
 
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use crate::ir::files::FileAccess;
 use crate::ir::{self, NodeDiagnostic};
-use pte_model::data::Origin;
+use pte_model::data::{Origin, files};
 use pte_model::diagnostics::{self, Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
@@ -107,7 +106,7 @@ impl Source {
             }
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Source::of_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
+        Source::of_bytes(name.clone(), files::read(path).map_err(unreadable)?, folder)
     }
 
     /// Creates a source of bytes of unknown format. Binary formats are recognised by their first bytes; everything else

@@ -137,7 +137,7 @@ impl<'d, 'a> Finder<'d, 'a> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|error| error.to_string())
+    pte_model::data::files::read(path).map_err(|error| error.to_string())
 }
 
 /// The name of a tensor with the longest matching prefix replaced.

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::File;
 use std::io::{self};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::files::FileAccess;
 use crate::ir::{Messages, NodeDiagnostic};
 use pte_model::data::Origin;
+use pte_model::data::files::{self, File};
 use pte_model::data::number::number_word;
 use pte_model::data::number::{self, NumericValue};
 use pte_model::data::produce;
@@ -419,7 +419,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         if let Err(error) = self.files.check(path) {
             return self.unusable(Code::ConfinedFile, at, path, &error);
         }
-        match path.metadata() {
+        match files::metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
                 let error = io::Error::new(io::ErrorKind::IsADirectory, "expected a regular file");
                 return self.unreadable(at, path, &error);

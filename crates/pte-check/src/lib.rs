@@ -462,7 +462,7 @@ fn program_at(
     thread::scope(|scope| {
         // A second thread reads a large program and checks its semantics while its structure and its fields are still
         // being checked.
-        let concurrent = is_large.then(|| scope.spawn(semantics));
+        let concurrent = (is_large && workers::HAS_THREADS).then(|| scope.spawn(semantics));
         let mut report = Reporter::new(findings, bytes, prefix, start);
         verify(bytes, &pte::PROGRAM, header.range.clone(), &mut report);
         if report.findings.count(RuleSeverity::Malformed) > 0 {

@@ -250,7 +250,7 @@ impl ReadGraph {
             Ok((values, buffer.spent()))
         };
         let (values, problems) = thread::scope(|scope| {
-            let values = (bytes.len() >= LARGE).then(|| scope.spawn(values));
+            let values = (bytes.len() >= LARGE && workers::HAS_THREADS).then(|| scope.spawn(values));
             self.others(root, payload)?;
             let values = match values {
                 Some(values) => workers::join(values).and_then(|(values, spent)| {

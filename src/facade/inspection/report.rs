@@ -110,7 +110,7 @@ impl Model {
             }
         };
         match options.format {
-            ReportFormat::Html => {}
+            ReportFormat::Html | ReportFormat::Json => {}
             ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
             ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
         }
@@ -157,7 +157,7 @@ impl Model {
                 findings.next().map_or_else(|| Findings::new(options.check.profile), |(_, findings)| findings);
             ReportedFile { name, contents, size, tensors, findings }
         });
-        Ok(reports::html(&ReportDocument {
+        let document = ReportDocument {
             version: VERSION,
             files: files.collect(),
             memory,
@@ -173,7 +173,11 @@ impl Model {
             comparison_error,
             data_statistics: options.data_statistics,
             name,
-        }))
+        };
+        Ok(match options.format {
+            ReportFormat::Json => serde_json::to_string(&document).unwrap_or_default(),
+            ReportFormat::Html | ReportFormat::Dot | ReportFormat::ModelExplorer => reports::html(&document),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use model::Target;
 use pte_memory::ProgramNeeds;
+use pte_model::data::files;
 use pte_model::error::Error;
 use pte_model::program::Program;
 
@@ -108,13 +109,11 @@ fn read_confined(path: &Path, confine: Option<&Path>) -> io::Result<String> {
 
 /// Reads a text file of a limited size.
 fn read(path: &Path) -> io::Result<String> {
-    use io::Read;
     // A pipe could have no end, and no writer.
-    if !std::fs::metadata(path)?.is_file() {
+    if !files::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file"));
     }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(parse::MAX_FILE + 1).read_to_end(&mut bytes)?;
+    let bytes = files::read_up_to(path, parse::MAX_FILE + 1)?;
     if bytes.len() as u64 > parse::MAX_FILE {
         let message = format!("it has more than {} bytes", parse::MAX_FILE);
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));

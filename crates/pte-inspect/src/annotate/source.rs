@@ -1,10 +1,9 @@
 //! Access to the bytes of a file: the metadata in memory, short ranges of the rest on request.
 
-use std::fs::File;
 use std::io;
 
 use pte_model::data::Origin;
-use pte_model::data::positioned;
+use pte_model::data::files::{self, File};
 
 /// Number of bytes that are compared with zero at a time.
 const PIECE: u64 = 1 << 16;
@@ -50,7 +49,7 @@ impl<'a> FileBytes<'a> {
         }
         let Some(file) = &self.file else { return self.origin.range(from, to - from) };
         let mut bytes = vec![0; (to - from) as usize];
-        positioned::read_exact_at(file, from, &mut bytes)?;
+        files::read_exact_at(file, from, &mut bytes)?;
         Ok(bytes)
     }
 

@@ -5,6 +5,7 @@
 pub mod blob;
 pub mod dedup;
 pub mod elements;
+pub mod files;
 pub mod number;
 pub mod origin;
 pub mod positioned;

@@ -1,13 +1,13 @@
 //! Binary input: a file on disk, a range of one, bytes in memory, or a file that is not written. Only the requested
 //! ranges are read.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::blob::SharedBytes;
-use super::{Blob, BlobSource, positioned, workers};
+use super::files::{self, File};
+use super::{Blob, BlobSource, workers};
 use crate::format::{Format, container};
 
 /// Binary input.
@@ -102,7 +102,7 @@ impl Origin {
     pub fn len(&self) -> io::Result<u64> {
         match self {
             Origin::File(path) => {
-                let metadata = path.metadata()?;
+                let metadata = files::metadata(path)?;
                 if metadata.is_file() {
                     Ok(metadata.len())
                 } else {
@@ -139,10 +139,11 @@ impl Origin {
         // Sizes in headers are untrusted: allocate at most the size of the file.
         let len = len.min(self.len()?);
         let read = |path: &Path, offset: u64| {
-            let (file, mut bytes) = (File::open(path)?, vec![0; len as usize]);
+            let len_in_memory = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+            let (file, mut bytes) = (File::open(path)?, vec![0; len_in_memory]);
             let (first, second) = bytes.split_at_mut(if len < LARGE { 0 } else { (len / 2) as usize });
             let middle = offset.saturating_add(first.len() as u64);
-            let read = |at: u64, bytes| positioned::read_exact_at(&file, at, bytes);
+            let read = |at: u64, bytes| files::read_exact_at(&file, at, bytes);
             let (first, second) = workers::both(len >= LARGE, || read(offset, first), || read(middle, second));
             first.and(second)?;
             Ok(Head::Read(bytes))

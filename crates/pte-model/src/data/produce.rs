@@ -3,15 +3,14 @@
 //! Memory is proportional to the requested part, not to the blob.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::blob::{Blob, BlobSource};
+use super::files::{self, File};
 use super::number::{self, NumericValue};
-use super::positioned;
 use super::reorder::Reorder;
 use crate::diagnostics::file_error::{cannot, named};
 use crate::format::ScalarType;
@@ -107,7 +106,7 @@ impl<'b> Reading<'b> {
                 Ok(())
             }
             Reading::File { file, path, offset: base } => {
-                positioned::read_exact_at(file, base + offset, out).map_err(|error| match error.kind() {
+                files::read_exact_at(file, base + offset, out).map_err(|error| match error.kind() {
                     io::ErrorKind::UnexpectedEof => {
                         let end = base + offset + out.len() as u64;
                         let message = format!("the file became shorter while it was read: it must have {end} bytes");

@@ -7,8 +7,15 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
+/// True if work may run on other threads than the caller's. They do not have the files of a host.
+#[doc(hidden)]
+pub const HAS_THREADS: bool = !super::files::IS_HOSTED;
+
 /// Returns the number of available cores, at least 1.
 pub fn cores() -> usize {
+    if !HAS_THREADS {
+        return 1;
+    }
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
@@ -21,7 +28,7 @@ pub fn cores() -> usize {
 /// assert_eq!(workers::map(vec![1, 2, 3], workers::cores(), |number| number * 2), [2, 4, 6]);
 /// ```
 pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let workers = workers.min(items.len());
+    let workers = if HAS_THREADS { workers.min(items.len()) } else { 1 };
     let items = Mutex::new(items.into_iter().enumerate());
     let worker = || {
         let mut done = Vec::new();
@@ -72,7 +79,8 @@ pub fn each<S: Default>(
             }
         }
     };
-    let others = workers.min(usize::try_from(count).unwrap_or(workers)).saturating_sub(1);
+    let others = if HAS_THREADS { workers } else { 1 };
+    let others = others.min(usize::try_from(count).unwrap_or(others)).saturating_sub(1);
     thread::scope(|scope| {
         (0..others).for_each(|_| drop(scope.spawn(worker)));
         worker();
@@ -95,7 +103,7 @@ pub fn in_order<T: Sync, R: Send>(
     mut take: impl FnMut(R) -> io::Result<()>,
 ) -> io::Result<()> {
     let workers = workers.min(items.len());
-    if workers < 2 {
+    if workers < 2 || !HAS_THREADS {
         return items.iter().try_for_each(|item| take(work(item)));
     }
     thread::scope(|scope| {
@@ -117,7 +125,7 @@ pub fn in_order<T: Sync, R: Send>(
 /// Calls both functions, the first on another thread if `parallel` is true.
 #[doc(hidden)]
 pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
-    if !parallel {
+    if !parallel || !HAS_THREADS {
         return (first(), second());
     }
     thread::scope(|scope| {

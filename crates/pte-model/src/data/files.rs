@@ -1,0 +1,44 @@
+//! Files that are read: those of the file system.
+//!
+//! With the feature `host-files`, and in WebAssembly, which has no file system, a host can replace them by files of its
+//! own for the time of a call: `with_files`. The bindings for C and JavaScript do.
+
+#[cfg(any(target_family = "wasm", feature = "host-files"))]
+mod host;
+
+use std::io;
+use std::path::Path;
+
+#[cfg(any(target_family = "wasm", feature = "host-files"))]
+pub use host::{File, HostFile, HostFiles, Metadata, metadata, read_exact_at, read_up_to, with_files};
+#[cfg(not(any(target_family = "wasm", feature = "host-files")))]
+pub use {
+    super::positioned::read_exact_at,
+    std::fs::{File, Metadata, metadata},
+};
+
+/// True if files are those of a host, which are known to the thread of the call only.
+pub const IS_HOSTED: bool = cfg!(any(target_family = "wasm", feature = "host-files"));
+
+/// Reads a file, up to a number of bytes: a device may have no end.
+///
+/// # Errors
+/// The file cannot be read.
+#[cfg(not(any(target_family = "wasm", feature = "host-files")))]
+pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    use io::Read;
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match IS_HOSTED {
+        true => read_up_to(path, u64::MAX),
+        false => std::fs::read(path),
+    }
+}
