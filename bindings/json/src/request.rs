@@ -1,0 +1,133 @@
+//! A request: its options by name, each read as a type.
+
+use std::collections::BTreeMap;
+
+use pte_emit::command::text::{clipped, nearest};
+use pte_emit::{Code, Error};
+use serde_json::{Map, Value};
+
+/// Options of a request by name.
+pub struct Request(Map<String, Value>);
+
+/// Creates an error about a request.
+pub fn error(message: impl Into<String>) -> Error {
+    Error::input(Code::UnmetRequest, "", message)
+}
+
+/// Creates an error about an unknown word.
+pub fn unknown<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> + Clone) -> Error {
+    let near = nearest(word, known.clone()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let known: Vec<&str> = known.collect();
+    error(format!("unknown {what} `{}`: expected one of {}{near}", clipped(word), known.join(", ")))
+}
+
+/// Returns the item with a name.
+///
+/// # Errors
+/// An unknown name.
+pub fn choice<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
+    let found = known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    found.ok_or_else(|| unknown(what, name, known.iter().map(|(known, _)| *known)))
+}
+
+impl Request {
+    /// Parses a request.
+    ///
+    /// # Errors
+    /// It is not a JSON object.
+    pub fn parse(text: &str) -> Result<Request, Error> {
+        match serde_json::from_str(text) {
+            Ok(Value::Object(options)) => Ok(Request(options)),
+            Ok(_) => Err(error("the request is not a JSON object")),
+            Err(wrong) => Err(error(format!("the request is not JSON: {wrong}"))),
+        }
+    }
+
+    /// Checks that all options are known.
+    ///
+    /// # Errors
+    /// An unknown option.
+    pub fn check<'k>(&self, command: &str, known: impl Iterator<Item = &'k str> + Clone) -> Result<(), Error> {
+        let wrong = self.0.keys().find(|name| !known.clone().any(|known| known == name.as_str()));
+        wrong.map_or(Ok(()), |name| Err(unknown(&format!("option of `{command}`"), name, known)))
+    }
+
+    /// Texts of files in the request, by name.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.0.get("files").and_then(Value::as_object).into_iter().flatten();
+        files.filter_map(|(name, text)| Some((name.as_str(), text.as_str()?)))
+    }
+
+    /// Value of an option; `None` if it is not given, or null.
+    fn get<T>(&self, name: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, Error> {
+        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let wrong = || {
+            let found = value.to_string();
+            error(format!("option `{name}`: expected {expected}, found {}", clipped(&found)))
+        };
+        read(value).map(Some).ok_or_else(wrong)
+    }
+
+    /// A string.
+    pub fn text(&self, name: &str) -> Result<Option<&str>, Error> {
+        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        match value.as_str() {
+            Some(text) => Ok(Some(text)),
+            None => self.get(name, "a string", |_| None),
+        }
+    }
+
+    /// A string that is required.
+    pub fn required(&self, name: &str) -> Result<&str, Error> {
+        self.text(name)?.ok_or_else(|| error(format!("missing option `{name}`")))
+    }
+
+    /// A truth value; false by default.
+    pub fn flag(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.get(name, "true or false", Value::as_bool)?.unwrap_or(false))
+    }
+
+    /// A non-negative integer.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, Error> {
+        // JavaScript writes large integers with an exponent.
+        let integer = |value: f64| (value.fract() == 0.0 && (0.0..18e18).contains(&value)).then_some(value as u64);
+        self.get(name, "a non-negative integer", |value| value.as_u64().or_else(|| value.as_f64().and_then(integer)))
+    }
+
+    /// A string, or a list of strings; empty by default.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, Error> {
+        let texts = |value: &Value| match value {
+            Value::String(text) => Some(vec![text.clone()]),
+            Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        };
+        Ok(self.get(name, "a string, or a list of strings", texts)?.unwrap_or_default())
+    }
+
+    /// True for all, or a string or a list of strings.
+    pub fn all_or_texts(&self, name: &str) -> Result<Result<bool, Vec<String>>, Error> {
+        match self.0.get(name) {
+            Some(Value::Bool(all)) => Ok(Ok(*all)),
+            _ => Ok(Some(self.texts(name)?).filter(|texts| !texts.is_empty()).map_or(Ok(false), Err)),
+        }
+    }
+
+    /// An object of strings and numbers.
+    pub fn map(&self, name: &str) -> Result<BTreeMap<String, String>, Error> {
+        let text = |(key, value): (&String, &Value)| {
+            let text = value.as_str().map(str::to_owned).or_else(|| value.is_number().then(|| value.to_string()));
+            Some((key.clone(), text?))
+        };
+        let map = |value: &Value| value.as_object()?.iter().map(text).collect();
+        Ok(self.get(name, "an object of strings", map)?.unwrap_or_default())
+    }
+
+    /// Value of a layout option as text.
+    pub fn word(&self, name: &str) -> Result<Option<String>, Error> {
+        self.get(name, "a string or a number", |value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        })
+    }
+}
