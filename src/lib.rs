@@ -272,9 +272,9 @@ pub mod command {
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};
+    pub use pte_model::data::workers;
     #[cfg(any(target_family = "wasm", feature = "host-files"))]
     pub use pte_model::data::{files, positioned::read_exact_at};
-    pub use pte_model::data::workers;
     pub use pte_model::diagnostics::{file_error, text};
     pub use pte_model::format::foreign::{is_text, other_format};
     pub use pte_model::format::npy;

@@ -31,7 +31,12 @@ for (const name of ["check", "diff", "edit", "explain", "inspect", "ops", "repor
 mkdirSync(new URL("dist", here), { recursive: true });
 const built = readFileSync(process.argv[2]);
 const module = binaryen.readBinary(built);
-module.setFeatures(binaryen.Features.All);
+// Those that Rust uses: with further ones, the result may need what no browser has.
+const { BulkMemory, BulkMemoryOpt, CallIndirectOverlong, Multivalue, MutableGlobals, NontrappingFPToInt, ReferenceTypes, SignExt } =
+  binaryen.Features;
+module.setFeatures(
+  BulkMemory | BulkMemoryOpt | CallIndirectOverlong | Multivalue | MutableGlobals | NontrappingFPToInt | ReferenceTypes | SignExt,
+);
 binaryen.setOptimizeLevel(2);
 binaryen.setShrinkLevel(2);
 module.optimize();

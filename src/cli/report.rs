@@ -89,7 +89,7 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         Some(path) => {
             let replaced = match format {
                 ReportFormat::Html => Replaced::Generated(|head| head.contains("<title>pte-emit report</title>")),
-                ReportFormat::Json | ReportFormat::Dot | ReportFormat::ModelExplorer => Replaced::Nothing,
+                ReportFormat::Dot | ReportFormat::ModelExplorer => Replaced::Nothing,
             };
             let mut outputs = Outputs::new("", arguments.replace.force);
             outputs.write_text(path, replaced, &report)?;

@@ -27,7 +27,7 @@ fn all_manifests_have_the_version_and_the_address_of_the_workspace() {
     for line in dependencies {
         assert!(line.ends_with(&format!("version = \"{version}\" }}")), "{line}");
     }
-    for manifest in ["python/Cargo.toml", "macros/Cargo.toml"] {
+    for manifest in ["python/Cargo.toml", "macros/Cargo.toml", "bindings/Cargo.toml", "bindings/npm/package.json"] {
         assert_eq!(value(&read(manifest), "version"), version, "{manifest}");
     }
     assert!(read("macros/Cargo.toml").contains(&format!("path = \"..\", version = \"{version}\"")));

@@ -10,7 +10,7 @@ use pte_emit::command::validation::validate_source;
 use pte_emit::command::{files, operators};
 use pte_emit::diff::{DiffArea, DiffData, DiffOptions};
 use pte_emit::edit::{BoundOptions, InputBound, OptimizeOptions, OptimizePass, Pattern, StripKind};
-use pte_emit::inspect::{ExplainOptions, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions};
+use pte_emit::inspect::{ExplainOptions, InspectOptions, ReportOptions, SizeDimension, SizeOptions};
 use pte_emit::memory::{Abi, MemoryOptions, Processor};
 use pte_emit::operators::OperatorSet;
 use pte_emit::plan::{LAYOUT_OPTIONS, Shards};
@@ -485,10 +485,8 @@ fn ops(request: &Request) -> Result<Outcome, Error> {
 }
 
 fn report(request: &Request) -> Result<Outcome, Error> {
-    let mut options = ReportOptions::default()
-        .format(ReportFormat::Json)
-        .check(validator(request)?)
-        .data_statistics(request.flag("data_statistics")?);
+    let mut options =
+        ReportOptions::default().check(validator(request)?).data_statistics(request.flag("data_statistics")?);
     let model = open(request)?;
     let before = request.text("before")?.map(|path| open_file(request, path)).transpose()?;
     if let Some(path) = request.text("etdump")? {
@@ -496,5 +494,5 @@ fn report(request: &Request) -> Result<Outcome, Error> {
         options.profile = Some(model.profile(&recording, &methods)?);
         options.timeline = Some(model.timeline(&recording, &methods)?);
     }
-    model.report(before.as_ref(), &options).map(Outcome::of_json)
+    model.report_json(before.as_ref(), &options).map(Outcome::of_json)
 }

@@ -69,10 +69,10 @@ test("questions", () => {
   const linear = keep("linear.pte", pte.assemble(add("linear.yaml")));
   const checked = pte.check(linear, { runtime: ["1.0.1", "all"], target: "esp32" });
   assert.ok(checked.files.length > 5 && checked.files.every((file) => file.file === linear));
-  assert.equal(pte.inspect(linear)[0]?.facts.format, "pte");
+  assert.equal(pte.inspect(linear)[0]?.format, "pte");
   assert.equal(pte.delegation(linear).methods[0]?.name, "forward");
   const [size] = pte.size(linear, { levels: ["kind", "tensor"] });
-  assert.equal(size?.bytes, pte.inspect(linear)[0]?.facts.bytes);
+  assert.equal(size?.bytes, pte.inspect(linear)[0]?.bytes);
   assert.ok(pte.memory(linear, { abi: "arm32" }).total.bytes > 0);
   assert.deepEqual(pte.diff(linear, "linear.yaml").differences, []);
   assert.ok(pte.diff(linear, add("add.yaml")).differences.length > 0);
@@ -100,8 +100,8 @@ test("edits", () => {
   const joined = pte.assemble("split/linear.pte", { with: "split/linear.ptd", internal_data: true });
   assert.equal(joined.files.length, 1);
   const dynamic = `methods: {forward: {values: {
-    x: {tensor: float32, sizes: [4, 8], shape_dynamism: dynamic_bound},
-    y: {tensor: float32, sizes: [4, 8], shape_dynamism: dynamic_bound}},
+    x: {tensor: float32, sizes: [4, 8], dynamism: dynamic_bound},
+    y: {tensor: float32, sizes: [4, 8], dynamism: dynamic_bound}},
     inputs: [x], outputs: [y], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}`;
   const bound = pte.bound("d.yaml", { inputs: "x=2x8", files: { "d.yaml": dynamic } });
   assert.deepEqual(bound.result.bounded.inputs[0]?.after, [2, 8]);
@@ -211,7 +211,7 @@ raw:
     const start = performance.now();
     const [inspection] = library.inspect("large.pte");
     const opened = performance.now() - start;
-    assert.equal(inspection?.facts.bytes, file.length);
+    assert.equal(inspection?.bytes, file.length);
     assert.equal(library.check("large.pte").errors, 0);
     const [tree] = library.size("large.pte");
     assert.ok(tree && tree.bytes > size);
@@ -220,7 +220,7 @@ raw:
     const all = performance.now() - start;
     console.log(`opened in ${opened.toFixed(0)} ms, all in ${all.toFixed(0)} ms, ${read.bytes} bytes read, memory ${library.memoryBytes}`);
     assert.ok(opened < 1000 && read.bytes < 1e6 && library.memoryBytes < 64 * 2 ** 20);
-    assert.match(refused(() => library.strip("large.pte")).message, /more than|memory/);
+    assert.match(refused(() => library.extract("large.pte", { method: "forward" })).message, /more than|memory/);
     file.close();
   } finally {
     rmSync(folder, { recursive: true });

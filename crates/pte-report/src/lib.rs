@@ -46,8 +46,6 @@ pub enum ReportFormat {
     /// A page for a browser that needs no network.
     #[default]
     Html,
-    /// The data of the page, as docs/report.schema.json describes them, for an application that shows them.
-    Json,
     /// The graphs of the methods, for Graphviz.
     Dot,
     /// The graphs of the methods and payloads as JSON, for Model Explorer.

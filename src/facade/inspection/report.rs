@@ -79,6 +79,25 @@ impl Model {
     /// The file cannot be read or is of an unknown format, the YAML is invalid, or a graph is requested of a file
     /// without a program.
     pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
+        self.reported(before, options, reports::html)
+    }
+
+    /// Returns the data of the page of [`Model::report`] as JSON: docs/report.schema.json. The bindings, which are
+    /// small, do not contain the page.
+    ///
+    /// # Errors
+    /// Those of [`Model::report`].
+    #[doc(hidden)]
+    pub fn report_json(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
+        self.reported(before, options, |document| serde_json::to_string(document).unwrap_or_default())
+    }
+
+    fn reported(
+        &self,
+        before: Option<&Model>,
+        options: &ReportOptions,
+        page: impl FnOnce(&ReportDocument) -> String,
+    ) -> Result<String, Error> {
         let name = title(self);
         let [sizes, tensors] = REPORT_LEVELS.map(|levels| self.size(&SizeOptions { dimensions: levels.to_vec() }));
         let (sizes, tensors) = (sizes?, tensors?);
@@ -110,7 +129,7 @@ impl Model {
             }
         };
         match options.format {
-            ReportFormat::Html | ReportFormat::Json => {}
+            ReportFormat::Html => {}
             ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
             ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
         }
@@ -157,7 +176,7 @@ impl Model {
                 findings.next().map_or_else(|| Findings::new(options.check.profile), |(_, findings)| findings);
             ReportedFile { name, contents, size, tensors, findings }
         });
-        let document = ReportDocument {
+        Ok(page(&ReportDocument {
             version: VERSION,
             files: files.collect(),
             memory,
@@ -173,11 +192,7 @@ impl Model {
             comparison_error,
             data_statistics: options.data_statistics,
             name,
-        };
-        Ok(match options.format {
-            ReportFormat::Json => serde_json::to_string(&document).unwrap_or_default(),
-            ReportFormat::Html | ReportFormat::Dot | ReportFormat::ModelExplorer => reports::html(&document),
-        })
+        }))
     }
 }
 
