@@ -263,8 +263,8 @@ pub mod run {
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
-/// What the command line, the Python package and the bindings use beside the API, of which it is not part: it may change in any
-/// version.
+/// What the command line, the Python package and the bindings use beside the API, of which it is not part: it may
+/// change in any version.
 #[doc(hidden)]
 pub mod command {
     pub use crate::facade::documents::{explanation, findings, operators, validation};

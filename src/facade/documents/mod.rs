@@ -1,5 +1,5 @@
-//! Documents of results that are not those of one method of the library: of the command line with `--json`, of the Python
-//! package and of the bindings.
+//! Documents of results that are not those of one method of the library: of the command line with `--json`, of the
+//! Python package and of the bindings.
 
 pub mod explanation;
 pub mod findings;
