@@ -1,8 +1,8 @@
 //! Commands of pte-emit with JSON requests and answers, which the bindings for other languages share.
 //!
 //! A request is an object with the name of a command and its options: `{"command": "check", "input": "model.pte"}`. The
-//! commands and their options are a table in `commands`, with a method each in `bindings/npm/src/index.ts`. The result has the JSON form of the command line, as the
-//! schemas in docs/ describe it.
+//! commands and their options are a table in `commands`; `bindings/npm/src/index.ts` has a method for each. The result
+//! has the JSON form of the command line, as the schemas in docs/ describe it.
 //!
 //! A call reads the files of its host, and those in `files` of the request, and no others.
 
