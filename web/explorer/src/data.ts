@@ -12,190 +12,6 @@ export type Role = "in" | "in_place" | "out";
  */
 export type Read = [number | null, number | null, ...(number | null)[]];
 /**
- * A value of a method.
- */
-export type GraphValue =
-  | {
-      /**
-       * For a view, the value whose memory and content it has.
-       */
-      base?: number | null;
-      content: "input";
-      /**
-       * Differences from another program.
-       */
-      differences?: number[];
-      /**
-       * Findings of `check`.
-       */
-      findings?: number[];
-      /**
-       * Items of a list of tensors, without those that are None.
-       */
-      items?: number[];
-      /**
-       * Name in the YAML, or its index.
-       */
-      name?: string;
-      /**
-       * Statistics of constant data, if they were requested.
-       */
-      statistics?: TensorStatistics | null;
-      /**
-       * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
-       */
-      text?: string | null;
-      /**
-       * Element type and sizes of a tensor, value of a literal, kind of a list.
-       */
-      type?: string;
-    }
-  | {
-      /**
-       * For a view, the value whose memory and content it has.
-       */
-      base?: number | null;
-      /**
-       * Size in bytes.
-       */
-      bytes: number;
-      content: "constant";
-      /**
-       * Differences from another program.
-       */
-      differences?: number[];
-      /**
-       * Findings of `check`.
-       */
-      findings?: number[];
-      /**
-       * Items of a list of tensors, without those that are None.
-       */
-      items?: number[];
-      /**
-       * Name in the YAML, or its index.
-       */
-      name?: string;
-      /**
-       * Statistics of constant data, if they were requested.
-       */
-      statistics?: TensorStatistics | null;
-      /**
-       * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
-       */
-      text?: string | null;
-      /**
-       * Element type and sizes of a tensor, value of a literal, kind of a list.
-       */
-      type?: string;
-    }
-  | {
-      /**
-       * For a view, the value whose memory and content it has.
-       */
-      base?: number | null;
-      content: "external";
-      /**
-       * Differences from another program.
-       */
-      differences?: number[];
-      /**
-       * Findings of `check`.
-       */
-      findings?: number[];
-      /**
-       * Items of a list of tensors, without those that are None.
-       */
-      items?: number[];
-      /**
-       * Name in the YAML, or its index.
-       */
-      name?: string;
-      /**
-       * Statistics of constant data, if they were requested.
-       */
-      statistics?: TensorStatistics | null;
-      /**
-       * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
-       */
-      text?: string | null;
-      /**
-       * Element type and sizes of a tensor, value of a literal, kind of a list.
-       */
-      type?: string;
-    }
-  | {
-      /**
-       * For a view, the value whose memory and content it has.
-       */
-      base?: number | null;
-      content: "state";
-      /**
-       * Differences from another program.
-       */
-      differences?: number[];
-      /**
-       * Findings of `check`.
-       */
-      findings?: number[];
-      /**
-       * Items of a list of tensors, without those that are None.
-       */
-      items?: number[];
-      /**
-       * Name in the YAML, or its index.
-       */
-      name?: string;
-      /**
-       * Statistics of constant data, if they were requested.
-       */
-      statistics?: TensorStatistics | null;
-      /**
-       * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
-       */
-      text?: string | null;
-      /**
-       * Element type and sizes of a tensor, value of a literal, kind of a list.
-       */
-      type?: string;
-    }
-  | {
-      /**
-       * For a view, the value whose memory and content it has.
-       */
-      base?: number | null;
-      content: "literal";
-      /**
-       * Differences from another program.
-       */
-      differences?: number[];
-      /**
-       * Findings of `check`.
-       */
-      findings?: number[];
-      /**
-       * Items of a list of tensors, without those that are None.
-       */
-      items?: number[];
-      /**
-       * Name in the YAML, or its index.
-       */
-      name?: string;
-      /**
-       * Statistics of constant data, if they were requested.
-       */
-      statistics?: TensorStatistics | null;
-      /**
-       * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
-       */
-      text?: string | null;
-      /**
-       * Element type and sizes of a tensor, value of a literal, kind of a list.
-       */
-      type?: string;
-    }
-  | null;
-/**
  * Area of a `Difference`. Its name is also the value of `--only`.
  */
 export type DiffArea = "meaning" | "layout" | "data";
@@ -562,6 +378,51 @@ export interface GraphWork {
    * Bytes of the tensors that are written.
    */
   written?: number;
+}
+/**
+ * A value of a method.
+ */
+export interface GraphValue {
+  /**
+   * For a view, the value whose memory and content it has.
+   */
+  base?: number | null;
+  /**
+   * Size of the data of a constant in bytes.
+   */
+  bytes?: number | null;
+  /**
+   * Source of its content before the first instruction: `input`, `constant`, `external` (data of a `.ptd`), `state` or `literal`; absent for a tensor without initial content.
+   */
+  content?: string | null;
+  /**
+   * Differences from another program.
+   */
+  differences?: number[];
+  /**
+   * Findings of `check`.
+   */
+  findings?: number[];
+  /**
+   * Items of a list of tensors, without those that are None.
+   */
+  items?: number[];
+  /**
+   * Name in the YAML, or its index.
+   */
+  name: string;
+  /**
+   * Statistics of constant data, if they were requested.
+   */
+  statistics?: TensorStatistics | null;
+  /**
+   * Content of a number, string or list: `[1, 1]`, `none`; names of the members of a list of tensors. Lists of more than 64 items are truncated.
+   */
+  text?: string | null;
+  /**
+   * Element type and sizes of a tensor, value of a literal, kind of a list.
+   */
+  type: string;
 }
 /**
  * Statistics of the elements of a tensor.

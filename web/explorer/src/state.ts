@@ -1,6 +1,6 @@
 // What is shown: the method, the selection, open groups, the tab and settings, as signals. The address of the page and
 // these agree: a change of one changes the other.
-import { type Signal, batch, computed, effect, signal } from "@preact/signals";
+import { type Signal, batch, computed, effect, signal, untracked } from "@preact/signals";
 import { type Address, type Selection, formatAddress, parseAddress } from "./address";
 import type { ReportDocument } from "./document";
 import type { Heat } from "./heat";
@@ -14,7 +14,33 @@ export type Tab = (typeof TABS)[number];
 /** Boxes of the first view, by the size of the window. */
 const FIRST = { least: 34, most: 130, area: 9000 };
 
+/** Widths up to this have no room for a panel at the side. */
+const NARROW = 700;
+
+/** Sizes of the panels, which outlive a document. */
+export interface Panels {
+  readonly side: Signal<number>;
+  readonly bottom: Signal<number>;
+  readonly isSideOpen: Signal<boolean>;
+}
+export function createPanels({ clientWidth: width, clientHeight: height }: { clientWidth: number; clientHeight: number }): Panels {
+  const isNarrow = width <= NARROW;
+  return { side: signal(Math.min(340, Math.round(width * 0.4))), bottom: signal(Math.round(height * (isNarrow ? 0.55 : 0.42))), isSideOpen: signal(!isNarrow) };
+}
+
+/** What is around the explorer. */
+export interface Surroundings {
+  readonly page: Window;
+  readonly panels: Panels;
+  size(): { width: number; height: number };
+  /** Parts of the address that are not the explorer's. */
+  keep(): string;
+}
+
 export interface State {
+  readonly panels: Panels;
+  size(): { width: number; height: number };
+  isNarrow(): boolean;
   readonly document: ReportDocument;
   readonly methods: readonly Method[];
   readonly tabs: readonly Tab[];
@@ -60,7 +86,7 @@ function tabsOf({ files, memory, graph, profile, text, bytes, changes, compariso
   return TABS.filter((tab) => isShown[tab]);
 }
 
-export function createState(document: ReportDocument, page: Window): State {
+export function createState(document: ReportDocument, { page, panels, size, keep }: Surroundings): State {
   const methods = methodsOf(document);
   const tabs = tabsOf(document);
   const first = Math.max(0, methods.findIndex(({ calls }) => calls.length > 0));
@@ -77,11 +103,12 @@ export function createState(document: ReportDocument, page: Window): State {
   const choices = computed(() => (method.value ? groupingsOf(method.value) : { possible: [], first: "block" as Grouping }));
   const by = computed<Grouping>(() => (grouping.value && choices.value.possible.includes(grouping.value) ? grouping.value : choices.value.first));
   const tree = computed(() => (method.value ? treeOf(method.value, by.value) : []));
-  const most = () => Math.min(FIRST.most, Math.max(FIRST.least, Math.floor((page.innerWidth * page.innerHeight) / FIRST.area)));
+  const most = () => Math.min(FIRST.most, Math.max(FIRST.least, Math.floor((size().width * size().height) / FIRST.area)));
   const firstOpen = computed(() => openFirst(tree.value, most()));
   const media = page.matchMedia("(prefers-color-scheme: dark)");
   const isDark = signal(media.matches);
-  media.addEventListener("change", () => { isDark.value = media.matches; });
+  const onMedia = () => { isDark.value = media.matches; };
+  media.addEventListener("change", onMedia);
 
   /** The parts that contain a selection; what contains it is opened. */
   function reveal(): void {
@@ -134,7 +161,7 @@ export function createState(document: ReportDocument, page: Window): State {
   const isNow = () => page.location.hash.replace(/^#/, "") === shown;
   const stop = effect(() => {
     const address = write();
-    const text = formatAddress(address);
+    const text = [untracked(keep), formatAddress(address)].filter((part) => part !== "").join("&");
     // A new selection, method or tab is an entry of the history; other changes are not.
     const place = formatAddress({ ...address, settings: new Map() });
     if (text !== shown) {
@@ -145,7 +172,8 @@ export function createState(document: ReportDocument, page: Window): State {
     places = place || " ";
   });
   const follow = () => {
-    if (isNow()) return;
+    // An address of something else than the explorer is not read.
+    if (isNow() || (keep() !== "" && !page.location.hash.slice(1).split("&").includes(keep()))) return;
     shown = page.location.hash.replace(/^#/, "");
     const address = parseAddress(shown);
     places = formatAddress({ ...address, settings: new Map() }) || " ";
@@ -163,7 +191,7 @@ export function createState(document: ReportDocument, page: Window): State {
 
   return {
     document, methods, tabs, methodIndex, selection, weight, tab, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
-    settings, reveals, method, tree, by,
+    settings, reveals, method, tree, by, panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;
@@ -196,6 +224,7 @@ export function createState(document: ReportDocument, page: Window): State {
     dispose() {
       stop();
       stopTree();
+      media.removeEventListener("change", onMedia);
       page.removeEventListener("popstate", follow);
       page.removeEventListener("hashchange", follow);
     },

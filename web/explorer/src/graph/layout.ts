@@ -23,7 +23,7 @@ export interface Placed {
 /** Ends of edges that leave the level: at its upper and its lower border. */
 export const ENTRY = -1;
 export const EXIT = -2;
-const GAP = { node: 18, rank: 26, lane: 5, column: 34 };
+const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8 };
 
 export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
   const graph = new Graph({ multigraph: true });
@@ -51,7 +51,13 @@ export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
     const copied = points.map(({ x, y }) => ({ x, y }));
     return isBack ? copied.reverse() : copied;
   });
-  return normalized(fold({ boxes, routes, sizes, aspect, room }));
+  return normalized(fold({ boxes, routes: cropped(boxes, sizes, routes), sizes, aspect, room }));
+}
+/** Ends at the borders of the level are a rank away from its boxes: they are moved next to these. */
+function cropped(boxes: readonly Point[], sizes: Level["sizes"], routes: Point[][]): Point[][] {
+  const top = Math.min(...boxes.map(({ y }) => y)) - GAP.border;
+  const bottom = Math.max(...boxes.map(({ y }, at) => y + sizes[at]!.height)) + GAP.border;
+  return routes.map((points) => points.map(({ x, y }) => ({ x, y: Math.max(top, Math.min(bottom, y)) })));
 }
 /** An edge from a box to itself, at its right side. */
 function loop({ x, y }: Point, { width, height }: { width: number; height: number }): Point[] {

@@ -1,5 +1,5 @@
 // The page: toolbar, graph, the panel at the side, and the tabs at the bottom with splitters between them.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import type { Controller } from "../graph/controller";
 import { marksOf } from "../links";
@@ -29,16 +29,16 @@ const VIEWS: Record<Tab, (props: { state: State }) => ComponentChildren> = {
 
 export function App({ state, licences, onReady }: { state: State; licences: string; onReady: (controller: Controller | null) => void }) {
   const controller = useRef<Controller | null>(null);
-  const [side, setSide] = useState(340);
-  const [bottom, setBottom] = useState(Math.round(innerHeight * (innerWidth > 700 ? 0.42 : 0.55)));
-  const [isSideOpen, setSideOpen] = useState(innerWidth > 700);
+  const { side: sideSize, bottom: bottomSize, isSideOpen: sideOpen } = state.panels;
+  const [side, bottom, isSideOpen] = [sideSize.value, bottomSize.value, sideOpen.value];
+  const setSideOpen = (isOpen: boolean) => { sideOpen.value = isOpen; };
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => handleKey(state, controller.current, event);
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
   // On a narrow page, the panel opens when something is selected.
-  useEffect(() => { if (state.selection.value && innerWidth <= 700 && state.tab.value === null) setSideOpen(true); }, [state.selection.value]);
+  useEffect(() => { if (state.selection.value && state.isNarrow() && state.tab.value === null) setSideOpen(true); }, [state.selection.value]);
   const tab = state.tab.value;
   useEffect(() => { if (tab !== null) document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }); }, [tab]);
   const View = tab === null ? null : VIEWS[tab];
@@ -51,11 +51,11 @@ export function App({ state, licences, onReady }: { state: State; licences: stri
         <button type="button" class="sidetoggle" aria-expanded={isSideOpen} aria-controls="side" onClick={() => setSideOpen(!isSideOpen)} title={isSideOpen ? "Close the panel" : "Open the panel"} aria-label={isSideOpen ? "Close the panel" : "Open the panel"}>{isSideOpen ? "›" : "‹"}</button>
       </main>
       {isSideOpen && <>
-        <Splitter label="Width of the panel" isVertical value={side} least={220} most={Math.max(240, innerWidth - 200)} onChange={setSide} />
+        <Splitter label="Width of the panel" isVertical value={side} least={220} most={Math.max(240, state.size().width - 200)} onChange={(value) => { sideSize.value = value; }} />
         <aside id="side" class="side" aria-label="Selection" tabIndex={0}><button type="button" class="close" aria-label="Close the panel" onClick={() => setSideOpen(false)}>×</button><Detail state={state} /></aside>
       </>}
       <section class="bottom">
-        {tab !== null && <Splitter label="Height of the tab" value={bottom} least={120} most={Math.max(160, innerHeight - 160)} onChange={setBottom} />}
+        {tab !== null && <Splitter label="Height of the tab" value={bottom} least={120} most={Math.max(160, state.size().height - 160)} onChange={(value) => { bottomSize.value = value; }} />}
         <div class="tabrow">
         <div class="tabs" role="tablist" aria-label="Views">
           {state.tabs.map((name) => (
@@ -90,7 +90,8 @@ function handleKey(state: State, controller: Controller | null, event: KeyboardE
   const target = event.target as HTMLElement | null;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && state.isHelpOpen.value) { state.isHelpOpen.value = false; return; }
-  if (target?.closest("input, select, textarea")) return;
+  // Keys of what is around the explorer are not its own.
+  if (target?.closest("input, select, textarea, [contenteditable]") || (target && target !== document.body && !target.closest(".explorer"))) return;
   const isGraph = target === null || target === document.body || target.closest(".graph") !== null;
   switch (event.key) {
     case "/": document.getElementById("search")?.focus(); break;

@@ -31,10 +31,14 @@ function Overview({ state, method }: { state: State; method: Method }) {
   const { profile, memory } = state.document;
   const planned = memory?.methods[method.index]?.planned;
   const time = profile?.methods.find(({ index }) => index === method.index)?.executions;
+  const { contents } = state.document.files[0] ?? {};
+  const releases = contents?.releases ?? [];
   return (
     <section>
       <h2><bdi>{method.name}</bdi></h2>
       <Facts rows={[
+        contents?.format !== undefined && ["file", <button type="button" class="inline" onClick={() => { state.tab.value = "summary"; }}>{contents.format}, {bytes(contents.bytes ?? 0)}</button>],
+        releases.length > 0 && ["releases", releases.length > 1 ? `${releases[0]} to ${releases[releases.length - 1]}` : releases[0]],
         ["calls", `${grouped(data.nodes.length)}: ${frequent(method.calls.map(({ name }) => name), 5)}`],
         ["values", grouped(data.values.length)],
         data.delegates.length > 0 && ["delegates", frequent(data.delegates.map(({ backend }) => backend))],

@@ -25,11 +25,12 @@ export function GraphView({ state, onReady }: { state: State; onReady: (controll
     for (const call of method.calls) for (const node of payloadOf(method, call)?.nodes ?? []) found.add(node.kind ?? "other");
     return [...KINDS.keys()].filter((kind) => found.has(kind));
   }, [method]);
+  const diagnosis = state.document.files.find((file) => file.diagnosis)?.diagnosis;
   const press = (action: (made: Controller) => void) => () => { if (controller.current) action(controller.current); };
   return (
     <div class="graph">
       <canvas ref={canvas} class="drawing" tabIndex={0} role="img" aria-label={method ? `Graph of ${method.name}: ${counted(method.calls.length, "call")}. Arrow keys walk; the outline has the same as text.` : "No graph"} />
-      {!method && <p class="message over">{state.document.error ? `There is no graph: ${state.document.error}` : "The file has no program. The tabs below have what can be read."}</p>}
+      {!method && <p class="message over">{diagnosis && <><b>This is {diagnosis.found}</b>: {diagnosis.help}. </>}{state.document.error ? `There is no graph: ${state.document.error}` : "The file has no program. The tabs below have what can be read."}</p>}
       <div class="buttons" role="group" aria-label="View of the graph">
         <button type="button" title="Zoom in (+)" aria-label="Zoom in" onClick={press((made) => made.zoomBy(1.3))}>+</button>
         <button type="button" title="Zoom out (-)" aria-label="Zoom out" onClick={press((made) => made.zoomBy(1 / 1.3))}>−</button>

@@ -95,6 +95,8 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
   const last = timeline.executions.reduce((most, { end, start, events }) => Math.max(most, end ?? start, ...events.slice(-1).map(([from, length]) => from + length)), 1);
   const [range, setRange] = useState<[number, number]>([0, last]);
   const [hovered, setHovered] = useState<string>("");
+  /** The event that the keyboard has chosen, as an index of `flat`. */
+  const [current, setCurrent] = useState<number | null>(null);
   const drag = useRef<{ px: number; range: [number, number] } | null>(null);
   const [from, to] = range;
   const x = (time: number) => (width * (time - from)) / Math.max(to - from, 1);
@@ -130,10 +132,15 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
       context.fillText(name.length > most ? `${name.slice(0, Math.max(0, most - 1))}…` : name, left + 4, y + h / 2);
     };
     for (const { method: of, start, end } of timeline.executions) box(start, (end ?? last) - start, 20, ROW.execution - 3, muted, state.methods[of]?.name ?? "", false);
-    for (const { execution, event } of flat) {
+    for (const [index, { execution, event }] of flat.entries()) {
       if (event[0] > to || event[0] + event[1] < from) continue;
       const kind = event.length > 3 ? "delegate" : state.methods[execution.method]?.calls[event[2]]?.kind ?? "other";
       box(event[0], event[1], top(rowOf(event)), ROW.event - 4, colourOf(kind, state.isDark.value), nameOf(execution.method, event), isChosen(execution.method, event));
+      if (index === current) {
+        // The one of several executions.
+        context.fillStyle = accent;
+        context.fillRect(Math.max(0, x(event[0])), top(rowOf(event)) + ROW.event - 4, Math.max(3, x(event[0] + event[1]) - Math.max(0, x(event[0]))), 3);
+      }
     }
   };
   const local = (event: PointerEvent | WheelEvent) => { const area = (event.currentTarget as Element).getBoundingClientRect(); return { px: event.clientX - area.left, py: event.clientY - area.top }; };
@@ -141,6 +148,37 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
     const time = from + (px / Math.max(width, 1)) * (to - from);
     const slack = ((to - from) / Math.max(width, 1)) * 2;
     return flat.find(({ event }) => py >= top(rowOf(event)) && py < top(rowOf(event)) + ROW.event && event[0] - slack <= time && time <= event[0] + event[1] + slack);
+  };
+  const textOf = ({ execution, event }: (typeof flat)[number]) => `${nameOf(execution.method, event)}, instruction ${event[2]}: ${duration(event[1])} at ${duration(event[0])}`;
+  const choose = ({ execution, event }: (typeof flat)[number]) => {
+    const operation = event.length > 3 ? event[4] : undefined;
+    state.select(operation === undefined || operation === null ? { kind: "instruction", index: event[2] } : { kind: "operation", index: event[2], operation }, { method: execution.method });
+  };
+  /** Goes to the event before or after, or to the one of the other row at the same time. */
+  const onKeyDown = (event: KeyboardEvent) => {
+    const zoom = { "+": 0.5, "=": 0.5, "-": 2 }[event.key];
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: 0, ArrowDown: 0 }[event.key];
+    if (zoom === undefined && step === undefined && event.key !== "0") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === "0") { setRange([0, last]); return; }
+    if (zoom !== undefined) { zoomBy(zoom); return; }
+    const old = current === null ? flat.findIndex((found) => isChosen(found.execution.method, found.event)) : current;
+    const at = flat[old];
+    const row = at && step !== 0 ? rowOf(at.event) : event.key === "ArrowUp" ? 0 : event.key === "ArrowDown" ? 1 : 0;
+    const own = flat.flatMap((found, index) => (rowOf(found.event) === row ? [index] : [])).sort((a, b) => flat[a]!.event[0] - flat[b]!.event[0]);
+    const start = at?.event[0] ?? from;
+    const next = at && step !== 0 ? own[own.indexOf(old) + step!] : own.find((index) => flat[index]!.event[0] + flat[index]!.event[1] >= start) ?? own[own.length - 1];
+    const found = next === undefined ? undefined : flat[next];
+    if (!found) return;
+    setCurrent(next!);
+    setHovered(textOf(found));
+    choose(found);
+    const [begin, length] = found.event;
+    if (begin < from || begin + length > to) {
+      const left = Math.max(0, Math.min(last - (to - from), begin + length / 2 - (to - from) / 2));
+      setRange([left, left + (to - from)]);
+    }
   };
   const zoomBy = (factor: number, px = width / 2) => {
     const middle = from + (px / Math.max(width, 1)) * (to - from);
@@ -151,7 +189,7 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
     <div class="bar"><button type="button" onClick={() => zoomBy(0.5)} aria-label="Enlarge">+</button><button type="button" onClick={() => zoomBy(2)} aria-label="Reduce">−</button><button type="button" onClick={() => setRange([0, last])}>Show all</button>
       <span class="quiet" aria-live="polite"><bdi>{hovered}</bdi></span>{timeline.dropped ? <span class="quiet">{counted(timeline.dropped, "event")} not shown</span> : null}</div>
     <div class="picture" ref={holder}>
-      <Painted width={width} height={height} paint={paint} label={`Timeline of ${counted(timeline.executions.length, "execution")}`}
+      <Painted width={width} height={height} paint={paint} onKeyDown={onKeyDown} label={`Timeline of ${counted(timeline.executions.length, "execution")}. Arrow keys go from event to event, plus and minus zoom.`}
         onWheel={(event) => { event.preventDefault(); zoomBy(event.deltaY > 0 ? 1.25 : 0.8, local(event).px); }}
         onPointerDown={(event) => { drag.current = { px: local(event).px, range }; }}
         onPointerUp={(event) => {
@@ -159,9 +197,8 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
           const found = drag.current && Math.abs(drag.current.px - px) < 4 ? hit(px, py) : undefined;
           drag.current = null;
           if (!found) return;
-          const [, , index] = found.event;
-          const operation = found.event.length > 3 ? found.event[4] : undefined;
-          state.select(operation === undefined || operation === null ? { kind: "instruction", index } : { kind: "operation", index, operation }, { method: found.execution.method });
+          setCurrent(flat.indexOf(found));
+          choose(found);
         }}
         onPointerMove={(event) => {
           const { px, py } = local(event);
@@ -172,7 +209,7 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
             return;
           }
           const found = hit(px, py);
-          setHovered(found ? `${nameOf(found.execution.method, found.event)}, instruction ${found.event[2]}: ${duration(found.event[1])} at ${duration(found.event[0])}` : "");
+          setHovered(found ? textOf(found) : "");
         }}
         onPointerLeave={() => { setHovered(""); drag.current = null; }} />
     </div>
