@@ -1,5 +1,5 @@
 // Writes what tsc does not: the types of results, from the schemas in docs/, and the WebAssembly, optimized by binaryen.
-// The path of the WebAssembly that cargo built is an argument.
+// The path of the WebAssembly that cargo built is an argument; with `--fast`, it is taken as it is.
 
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import binaryen from "binaryen";
@@ -29,16 +29,21 @@ for (const name of ["check", "diff", "edit", "explain", "inspect", "ops", "repor
 }
 
 mkdirSync(new URL("dist", here), { recursive: true });
-const built = readFileSync(process.argv[2]);
-const module = binaryen.readBinary(built);
-// Those that Rust uses: with further ones, the result may need what no browser has.
-const { BulkMemory, BulkMemoryOpt, CallIndirectOverlong, Multivalue, MutableGlobals, NontrappingFPToInt, ReferenceTypes, SignExt } =
-  binaryen.Features;
-module.setFeatures(
-  BulkMemory | BulkMemoryOpt | CallIndirectOverlong | Multivalue | MutableGlobals | NontrappingFPToInt | ReferenceTypes | SignExt,
-);
-binaryen.setOptimizeLevel(2);
-binaryen.setShrinkLevel(2);
-module.optimize();
-writeFileSync(new URL("dist/pte_emit.wasm", here), module.emitBinary());
+const [path, fast] = process.argv.slice(2);
+if (fast === "--fast") copyFileSync(path, new URL("dist/pte_emit.wasm", here));
+else writeFileSync(new URL("dist/pte_emit.wasm", here), optimized(readFileSync(path)));
 for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) copyFileSync(new URL(licence, root), new URL(licence, here));
+
+function optimized(built) {
+  const module = binaryen.readBinary(built);
+  // Those that Rust uses: with further ones, the result may need what no browser has.
+  const { BulkMemory, BulkMemoryOpt, CallIndirectOverlong, Multivalue, MutableGlobals, NontrappingFPToInt, ReferenceTypes, SignExt } =
+    binaryen.Features;
+  module.setFeatures(
+    BulkMemory | BulkMemoryOpt | CallIndirectOverlong | Multivalue | MutableGlobals | NontrappingFPToInt | ReferenceTypes | SignExt,
+  );
+  binaryen.setOptimizeLevel(2);
+  binaryen.setShrinkLevel(2);
+  module.optimize();
+  return module.emitBinary();
+}

@@ -7,8 +7,9 @@ use pte_emit::{
     Blob, Code, Report, Resolved, ScalarType,
     deploy::{EmbedOptions, EmbedStyle, EmbeddedFileOptions, Embedding, Section, Symbol},
     edit::{
-        BoundOptions, ConvertedIoOptions, InputBound, IoQuantization, IoType, MergeOptions, MetadataOptions, MethodRename, NameRule,
-        Normalisation, OptimizeOptions, OptimizePass, OutputOptions, QuantizedIoOptions, StripKind,
+        BoundOptions, ConvertedIoOptions, InputBound, IoQuantization, IoType, MergeOptions, MetadataOptions,
+        MethodRename, NameRule, Normalisation, OptimizeOptions, OptimizePass, OutputOptions, QuantizedIoOptions,
+        StripKind,
     },
     payload::PayloadContent,
     weights::{SetWeightsOptions, WeightChanges},

@@ -334,7 +334,7 @@ fn what_a_jump_skips_is_no_output() {
             ),
             true,
         ),
-        (format!("{{label: A, kernel: aten::neg.out, args: [x], out: y}}, {{jump_false: {{cond: c, to: A}}}}"), true),
+        ("{label: A, kernel: aten::neg.out, args: [x], out: y}, {jump_false: {cond: c, to: A}}".to_owned(), true),
         (format!("{{jump_false: {{cond: false, to: A}}}}, {write}, {{label: A}}"), false),
         (format!("{{jump_false: {{cond: c, to: A}}}}, {write}, {{label: A}}"), false),
         (format!("{{jump_false: {{cond: c, to: A}}}}, {write}, {{label: A}}, {write}"), true),

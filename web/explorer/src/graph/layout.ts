@@ -23,19 +23,34 @@ export interface Placed {
 /** Ends of edges that leave the level: at its upper and its lower border. */
 export const ENTRY = -1;
 export const EXIT = -2;
-const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8 };
+const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8, stub: 10 };
+
+/**
+ * Edges between a border of the level and a box that has another one at this side. They are no part of the layout, which
+ * they would pull apart: a delegate passes its constants to operations at any depth. They are drawn as short ends.
+ */
+export function stubsOf(edges: readonly LevelEdge[]): boolean[] {
+  const [below, above] = [new Set<number>(), new Set<number>()];
+  for (const { from, to, isBack } of edges) {
+    if (from < 0 || to < 0 || from === to) continue;
+    below.add(isBack ? from : to);
+    above.add(isBack ? to : from);
+  }
+  return edges.map(({ from, to }) => (from === ENTRY && below.has(to)) || (to === EXIT && above.has(from)));
+}
 
 export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
+  const isStub = stubsOf(edges);
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: GAP.node, edgesep: 8, ranksep: GAP.rank, marginx: 0, marginy: 0, ranker: sizes.length > 150 ? "longest-path" : "network-simplex" });
   graph.setDefaultEdgeLabel(() => ({}));
   const key = (end: number) => (end === ENTRY ? "entry" : end === EXIT ? "exit" : String(end));
   sizes.forEach(({ width, height }, at) => graph.setNode(String(at), { width, height }));
-  if (edges.some(({ from }) => from === ENTRY)) graph.setNode("entry", { width: 1, height: 1 });
-  if (edges.some(({ to }) => to === EXIT)) graph.setNode("exit", { width: 1, height: 1 });
+  if (edges.some(({ from }, at) => from === ENTRY && !isStub[at])) graph.setNode("entry", { width: 1, height: 1 });
+  if (edges.some(({ to }, at) => to === EXIT && !isStub[at])) graph.setNode("exit", { width: 1, height: 1 });
   edges.forEach(({ from, to, isBack }, at) => {
     // dagre places the end of an edge below its start; edges back are placed as if they led forward.
-    if (from === to) return;
+    if (from === to || isStub[at]) return;
     const [upper, lower] = isBack ? [to, from] : [from, to];
     graph.setEdge(key(upper), key(lower), { weight: from === ENTRY || to === EXIT ? 0 : 1 }, String(at));
   });
@@ -46,6 +61,7 @@ export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
   });
   const routes = edges.map(({ from, to, isBack }, at) => {
     if (from === to) return loop(boxes[from]!, sizes[from]!);
+    if (isStub[at]) return from === ENTRY ? stub(boxes[to]!, GAP.stub, 0) : stub(boxes[from]!, sizes[from]!.height, sizes[from]!.height + GAP.stub);
     const [upper, lower] = isBack ? [to, from] : [from, to];
     const { points = [] } = graph.edge({ v: key(upper), w: key(lower), name: String(at) }) as { points?: Point[] };
     const copied = points.map(({ x, y }) => ({ x, y }));
@@ -58,6 +74,11 @@ function cropped(boxes: readonly Point[], sizes: Level["sizes"], routes: Point[]
   const top = Math.min(...boxes.map(({ y }) => y)) - GAP.border;
   const bottom = Math.max(...boxes.map(({ y }, at) => y + sizes[at]!.height)) + GAP.border;
   return routes.map((points) => points.map(({ x, y }) => ({ x, y: Math.max(top, Math.min(bottom, y)) })));
+}
+/** A short end of an edge near the upper left or the lower left corner of a box. */
+function stub({ x, y }: Point, from: number, to: number): Point[] {
+  const start = to === 0 ? y - from : y + from;
+  return [{ x: x + GAP.stub, y: start }, { x: x + GAP.stub, y: y + to }];
 }
 /** An edge from a box to itself, at its right side. */
 function loop({ x, y }: Point, { width, height }: { width: number; height: number }): Point[] {

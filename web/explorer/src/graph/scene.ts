@@ -5,7 +5,7 @@ import { type Edge, edgesOf } from "../edges";
 import { type Change, type Method, isDefault, outputName, parametersOf, payloadOf, sizesOf } from "../model";
 import { compactType, counted } from "../names";
 import { type Part, isInner, isOpenable, summaryOf } from "../tree";
-import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel } from "./layout";
+import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel, stubsOf } from "./layout";
 
 export interface Box {
   readonly part: Part;
@@ -127,11 +127,13 @@ export function* sceneOf(
         settle(child.children, child, child.x + (child.width - inner.width) / 2, child.y + HEADER);
       }
     });
-    [...(levels.get(parent)?.values() ?? [])].forEach(({ edge, isJump, edges: own }, at) => {
+    const found = [...(levels.get(parent)?.values() ?? [])];
+    const isStub = stubsOf(found.map(({ edge }) => edge));
+    found.forEach(({ edge, isJump, edges: own }, at) => {
       const points = result.routes[at]!.map(({ x, y }) => ({ x: x + left, y: y + top }));
       // Edges to and from the borders of a box end at these.
-      if (parent && edge.from === ENTRY && points[0]) points.unshift({ x: points[0].x, y: parent.y });
-      if (parent && edge.to === EXIT && points.length > 0) points.push({ x: points[points.length - 1]!.x, y: parent.y + parent.height });
+      if (parent && edge.from === ENTRY && points[0] && !isStub[at]) points.unshift({ x: points[0].x, y: parent.y });
+      if (parent && edge.to === EXIT && points.length > 0 && !isStub[at]) points.push({ x: points[points.length - 1]!.x, y: parent.y + parent.height });
       routes.push({ points, parent, isJump, hasArrow: edge.to !== EXIT && children[edge.to]?.children == null, edges: own });
     });
   };
