@@ -115,7 +115,7 @@ fn text_of_an_older_program_is_replaced_if_it_has_a_mark() {
     }
 }
 
-/// Every command that has `-o` has `--force` and is in the table. `golden` writes an argument.
+/// Every command that has `-o` has `--force` and is in the table. `golden` writes an argument, `run` by other options.
 #[test]
 fn all_commands_that_write_are_tested() {
     let tested: BTreeSet<String> = WRITERS.iter().map(|(arguments, ..)| arguments[0].to_owned()).collect();
@@ -135,7 +135,7 @@ fn all_commands_that_write_are_tested() {
     }
     for command in all {
         let text = help(&command);
-        let writes = text.contains("--output <PATH>") || command[0] == "golden";
+        let writes = text.contains("--output <PATH>") || ["golden", "run"].contains(&command[0]);
         assert_eq!(writes, text.contains("--force"), "{command:?}");
         if text.contains("--output <PATH>") {
             assert!(tested.contains(command[0]), "{command:?}");

@@ -17,7 +17,9 @@ const { outputFiles, metafile } = await build({
 });
 const styles = await build({ entryPoints: { explorer: join(here, "src/explorer.css") }, outdir: target, write: false, minify: true, absWorkingDir: join(here, "..") });
 
-const script = outputFiles[0].text.replace(/<\/(?=[a-z!])/gi, "<\\/").replace(/<!--/g, "<\\!--");
+// Control characters of a library, which terminals and editors must not get, are in its strings.
+const escaped = (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
+const script = outputFiles[0].text.replace(/<\/(?=[a-z!])/gi, "<\\/").replace(/<!--/g, "<\\!--").replace(/[^\n\x20-\x7e]/g, escaped);
 const style = styles.outputFiles[0].text;
 forbid(script, /<\//, "script");
 forbid(script, /<!--/, "script");

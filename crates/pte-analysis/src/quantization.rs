@@ -1,5 +1,5 @@
-//! Scale and zero point of tensors, as far as they follow from calls that quantize or dequantize them with numbers. What
-//! payloads of delegates do to their arguments is given.
+//! Scale and zero point of tensors, as far as they follow from calls that quantize or dequantize them with numbers.
+//! What payloads of delegates do to their arguments is given.
 
 use std::collections::HashMap;
 

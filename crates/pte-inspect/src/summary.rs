@@ -160,8 +160,8 @@ pub struct InterfaceSummary {
     /// True for a tensor in planned memory, false for one whose memory the caller provides; `None` for a constant, for
     /// a tensor with the memory of another value, and for other values.
     pub planned: Option<bool>,
-    /// Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers; also
-    /// in the payload of an XNNPACK delegate.
+    /// Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers;
+    /// also in the payload of an XNNPACK delegate.
     pub scale: Option<f64>,
     /// Zero point, with the scale.
     pub zero_point: Option<i64>,

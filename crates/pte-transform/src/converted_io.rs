@@ -88,8 +88,8 @@ pub struct IoQuantization {
     pub scale: f64,
     /// Zero point, in the range of the element type.
     pub zero_point: i64,
-    /// Element type of the integers, of 8, 16 or 32 bits. If it is `None`, that of a tensor of integers, and int8 for one
-    /// of floating point numbers.
+    /// Element type of the integers, of 8, 16 or 32 bits. If it is `None`, that of a tensor of integers, and int8 for
+    /// one of floating point numbers.
     pub scalar_type: Option<ScalarType>,
 }
 

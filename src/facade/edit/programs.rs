@@ -412,7 +412,8 @@ impl Model {
     }
 
     /// Gives inputs and outputs other element types or orders of dimensions, normalises inputs, and quantizes or
-    /// dequantizes: calls convert what the caller passes and gets. Memory is planned again. Tests of the method are removed.
+    /// dequantizes: calls convert what the caller passes and gets. Memory is planned again. Tests of the method are
+    /// removed.
     ///
     /// ```
     /// use pte_emit::Model;
