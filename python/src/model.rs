@@ -366,7 +366,12 @@ impl Model {
             if model.is_text() {
                 model.assembly()?;
             }
-            let validated = check::validate_source(&model, &options, std::slice::from_ref(&release), &targets)?;
+            let validated = pte_emit::command::validation::validate_source(
+                &model,
+                &options,
+                std::slice::from_ref(&release),
+                &targets,
+            )?;
             let validated = validated.into_iter().flat_map(|(validated, _)| validated);
             let mut files: Vec<FileFindings> = validated.map(|validated| validated.file).collect();
             let version = release.map(|release| release.version().to_string());

@@ -10,21 +10,21 @@ pub use pte_model;
 struct Readme;
 
 pub mod bytes;
-mod callee;
+pub mod callee;
 pub mod document;
 pub mod dot;
 mod flow;
 pub mod graph;
-mod kind;
-mod literal;
+pub mod kind;
+pub mod literal;
 pub mod model_explorer;
-mod modules;
+pub mod modules;
 pub mod payload_graph;
 pub mod statistics;
 mod targets;
 pub mod text;
-mod weights;
-mod work;
+pub mod weights;
+pub mod work;
 
 pub use document::{BaseMethod, BaseProgram, ReportDocument, ReportedFile};
 pub use pte_memory::Subject;
