@@ -69,6 +69,7 @@ COMMANDS: dict[str, str | list[Callable[..., Any]]] = {
     "test": [pte_emit.run_tests, pte_emit.with_outputs],
     "schema": [pte_emit.json_schema],
     "completions": "of a shell",
+    "view": "of a browser",
     "man": "of a terminal",
     "payload": "a group",
     "weights": "a group",
