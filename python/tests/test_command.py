@@ -122,7 +122,7 @@ def test_files_of_numpy_and_pictures(tmp_path: Path) -> None:
             f"methods: {{forward: {{values: {{x: {tensor}, y: {tensor}}}, inputs: [x], outputs: [y], instructions: [{call}]}}}}"
         )
         out = tmp_path / "out.npz"
-        command = ["run", source, "-i", f"x=@{tmp_path / value}", "--runner", f"sh {tmp_path / 'echo.sh'}"]
+        command: list[str | Path] = ["run", source, "-i", f"x=@{tmp_path / value}", "--runner", f"sh {tmp_path / 'echo.sh'}"]
         for name in (out, out.with_suffix(".npy")):
             done = run(*command, "--save-outputs", name, *options)
             assert done.returncode == 0, done.stderr
