@@ -268,7 +268,7 @@ pub mod run {
 #[doc(hidden)]
 pub mod command {
     pub use crate::facade::documents::{explanation, findings, operators, validation};
-    pub use crate::facade::running::file_of;
+    pub use crate::facade::running::{file_of, has_extension};
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};

@@ -246,8 +246,7 @@ impl Document {
 }
 
 fn read_origin(origin: &Origin) -> io::Result<Resolved> {
-    let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
-    Ok(match origin.format()?.or_else(by_name) {
+    Ok(match origin.recognized_format()? {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
             reader::newer::refuse_bundle(origin)?;
@@ -789,7 +788,7 @@ fn check_overlap(program: &Program) -> Result<(), LayoutError> {
 }
 
 fn method(program: &Program, name: &str) -> Element {
-    let number = program.plans().iter().position(|plan| plan.name.as_deref() == Some(name));
+    let number = program.method_index(Some(name));
     number.map_or(Element::Program, |number| Element::Method(number, Part::Whole))
 }
 

@@ -7,7 +7,7 @@ use std::io::{Cursor, Read, Seek, Write};
 use std::path::Path;
 
 use pte_emit::command::text::{clipped, counted, first_names};
-use pte_emit::command::{file_of, npy};
+use pte_emit::command::{file_of, has_extension, npy};
 use pte_emit::program::Tensor;
 use pte_emit::run::{InputFile, NamedTensors};
 use pte_emit::{Code, Error, ScalarType};
@@ -51,12 +51,6 @@ const MAX_RATIO: u64 = 2048;
 /// Returns the limit in bytes for what a file decodes to.
 fn decoded_limit(content: &[u8]) -> u64 {
     (content.len() as u64).saturating_mul(MAX_RATIO).min(PICTURE)
-}
-
-/// Tests if the name of a file has an extension.
-fn has_extension(path: &str, known: &[&str]) -> bool {
-    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
-    extension.is_some_and(|extension| known.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
 /// Opens a file. Pipes and devices, which might never end, are rejected.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pte_emit::{
-    AssembleOptions, Assembly, Code, Error, Model, Report, Resolved, SourceNames,
-    check::{CheckOptions, RuleId, RuleSeverity},
+    AssembleOptions, Assembly, Code, Error, Model, Report, Resolved, SourceNames, check::CheckOptions,
+    command::validation::of_edit,
 };
 
 use super::destination::{self, Destination};
@@ -219,9 +219,7 @@ fn validate(
 ) -> Result<(), Failure> {
     let findings = (format.validate)(assembly, files, options)?;
     let names = SourceNames::new(assembly);
-    let errors = findings.iter().flat_map(|findings| &findings.list);
-    let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    let (limits, errors): (Vec<_>, Vec<_>) = errors.partition(|finding| finding.rule.id == RuleId::X_18);
+    let (limits, errors) = of_edit(&findings);
     for finding in limits {
         messages.warning(&format!("{label}: {finding}"));
     }

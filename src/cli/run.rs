@@ -180,7 +180,7 @@ pub fn run(arguments: &RunArguments, messages: &Messages) -> Result<Exit, Failur
     }
     let options = options.taps(arguments.tap.clone()).repeat(arguments.repeat.unwrap_or(1));
     let read = [Some(&arguments.input), arguments.expected.as_ref()].into_iter().flatten();
-    let read = read.chain(&arguments.sources.with).map(PathBuf::as_path);
+    let read = read.map(PathBuf::as_path);
     let destination = Destination { inputs: read.collect(), ..Destination::default() };
     let targets = [&arguments.save_outputs, &arguments.save_etdump].into_iter().flatten().map(PathBuf::as_path);
     destination.check_targets(targets.clone(), options.input_files())?;

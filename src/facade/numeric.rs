@@ -422,9 +422,8 @@ impl MethodPair<'_, '_> {
 
     /// Returns the method of a side, and its index. Both sides have it.
     fn method(&self, side: usize) -> (usize, Option<&ExecutionPlan>) {
-        let mut plans = self.sides[side].program.plans().iter().enumerate();
-        let found = plans.find(|(_, plan)| plan.name.as_deref() == Some(self.name));
-        found.map_or((0, None), |(index, plan)| (index, Some(plan)))
+        let program = &self.sides[side].program;
+        program.method_index(Some(self.name)).map_or((0, None), |index| (index, program.plans().get(index)))
     }
 
     /// Returns the inputs: those of a test, or generated ones and their seed.

@@ -774,18 +774,16 @@ const SUFFIXED: [&str; 5] = ["safetensors", "npz", "png", "jpg", "jpeg"];
 /// assert_eq!(file_of("a:b.npy"), ("a:b.npy", None));
 /// ```
 pub fn file_of(path: &str) -> (&str, Option<&str>) {
-    let is_file = |(at, _): &(usize, &str)| {
-        let extension = Path::new(&path[..*at]).extension().and_then(|found| found.to_str());
-        extension.is_some_and(|found| SUFFIXED.iter().any(|known| found.eq_ignore_ascii_case(known)))
-    };
-    match path.match_indices(':').find(is_file) {
+    match path.match_indices(':').find(|(at, _)| has_extension(&path[..*at], &SUFFIXED)) {
         Some((at, _)) => (&path[..at], Some(&path[at + 1..])),
         None => (path, None),
     }
 }
 
-fn has_extension(path: &str, known: &str) -> bool {
-    Path::new(path).extension().is_some_and(|found| found.eq_ignore_ascii_case(known))
+/// Tests if the name of a file has one of these extensions, in upper or lower case.
+pub fn has_extension(path: &str, known: &[&str]) -> bool {
+    let extension = Path::new(path).extension();
+    extension.is_some_and(|found| known.iter().any(|known| found.eq_ignore_ascii_case(known)))
 }
 
 /// Returns a tensor that is given as text: a short form, or YAML.
@@ -816,11 +814,11 @@ fn given(
             return Ok(Given::Yaml(format!("{{{kind}: {}{dtype}}}", quoted(&name))));
         }
         return Ok(Given::Yaml(match file_of(path) {
-            (file, Some(key)) if has_extension(file, "safetensors") => {
+            (file, Some(key)) if has_extension(file, &["safetensors"]) => {
                 format!("{{safetensors: {}, tensor: {}}}", quoted(file), quoted(key))
             }
-            (file, None) if has_extension(file, "npy") => format!("{{npy: {}}}", quoted(file)),
-            (file, None) if has_extension(file, "safetensors") => {
+            (file, None) if has_extension(file, &["npy"]) => format!("{{npy: {}}}", quoted(file)),
+            (file, None) if has_extension(file, &["safetensors"]) => {
                 return Err(format!("`{}`: name a tensor of the file, as in @FILE.safetensors:KEY", clipped(text)));
             }
             (file, _) => format!("{{file: {}}}", quoted(file)),

@@ -89,9 +89,7 @@ impl Source {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
-        let is_binary = origin.format().map_err(unreadable)?.is_some();
-        // The error of a `.safetensors` with a malformed header must be about the header.
-        if is_binary || origin.format_by_name() == Some(Format::Safetensors) {
+        if origin.recognized_format().map_err(unreadable)?.is_some() {
             return Ok(Source::binary(name, origin));
         }
         // YAML has no null bytes. In a small file, the parser reports them with their position.

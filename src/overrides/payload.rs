@@ -79,7 +79,7 @@ fn resolve(path: &FieldPath, program: &Program, names: &dyn DelegateNames) -> Re
     let plans = program.plans();
     let method = match method {
         PathStep::Index(index) => Some(*index),
-        PathStep::Name(name) => plans.iter().position(|plan| plan.name.as_deref() == Some(name)),
+        PathStep::Name(name) => program.method_index(Some(name)),
     };
     let method = method.filter(|method| *method < plans.len()).ok_or("unknown method")?;
     let delegate = match delegate {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use pte_emit::check::{CheckOptions, DataFile, Profile, RuleId, RuleSeverity, Target, Work};
+use pte_emit::check::{CheckOptions, DataFile, Profile, Target, Work};
 use pte_emit::command::explanation::{self, Explanation};
 use pte_emit::command::findings::{FileFindings, Level, json};
-use pte_emit::command::validation::validate_source;
+use pte_emit::command::validation::{of_edit, validate_source};
 use pte_emit::command::{files, operators};
 use pte_emit::diff::{DiffArea, DiffData, DiffOptions};
 use pte_emit::edit::{BoundOptions, InputBound, OptimizeOptions, OptimizePass, Pattern, StripKind};
@@ -252,11 +252,9 @@ fn write_edited(request: &Request, resolved: Resolved, result: &impl Serialize) 
     options.reported.clone_from(assembly.unknown_operators());
     let findings = assembly.check(&options)?;
     let names = SourceNames::new(&assembly);
-    let is_error = |severity, rule| severity <= RuleSeverity::Invalid && rule != RuleId::X_18;
-    let errors = findings.iter().flat_map(|findings| &findings.list);
-    let errors = errors.filter(|finding| is_error(finding.rule.severity, finding.rule.id));
-    let mut messages: Vec<_> =
-        errors.map(|finding| Code::UnmetRequest.whole(names.lines(finding).to_string())).collect();
+    let (_, errors) = of_edit(&findings);
+    let message = |finding| Code::UnmetRequest.whole(names.lines(finding).to_string());
+    let mut messages: Vec<_> = errors.into_iter().map(message).collect();
     if !messages.is_empty() {
         messages.push(Code::UnmetRequest.whole("the result has errors: it is not written".to_owned()));
         return Err(Error::new(Report::new(request.required("input")?, "", messages)));

@@ -152,7 +152,7 @@ impl DataFile {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
-        if origin.format().map_err(unreadable)?.or_else(|| origin.format_by_name()) == Some(Format::Safetensors) {
+        if origin.recognized_format().map_err(unreadable)? == Some(Format::Safetensors) {
             let diagnostic = Code::UnexpectedInput
                 .whole("expected a .ptd, found a .safetensors, which no runtime loads")
                 .help("`pte-emit FILE.safetensors -o FILE.ptd` writes its tensors to a .ptd with the same keys");

@@ -101,9 +101,8 @@ impl Side {
     /// # Errors
     /// A file that cannot be read, or is malformed.
     pub fn of_file(origin: &Origin) -> io::Result<Side> {
-        let by_name = || origin.format_by_name().filter(|format| *format == Format::Safetensors);
         let size = origin.len()?;
-        let format = match origin.format()?.or_else(by_name) {
+        let format = match origin.recognized_format()? {
             Some(format) => format,
             None => {
                 // The error is about its first bytes. The rest may be large.

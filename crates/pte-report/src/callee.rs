@@ -1,8 +1,8 @@
 //! Operators and backends that instructions call: their kinds, and the names of their arguments, each once per program.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
+use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::kind::OperationKind;
@@ -44,13 +44,9 @@ fn is_read(role: &Role) -> bool {
     *role == Role::In
 }
 
-/// Callees of a program, each once.
+/// Callees of a program, each once, by name.
 #[derive(Default)]
-pub struct Callees {
-    /// The callees.
-    pub list: Vec<Callee>,
-    known: HashMap<String, usize>,
-}
+pub struct Callees(IndexMap<String, Callee>);
 
 impl Callees {
     /// Returns the callee of each label of a method, in the order of its
@@ -107,12 +103,15 @@ impl Callees {
     }
 
     fn take(&mut self, name: &str, callee: impl FnOnce() -> Callee) -> usize {
-        if let Some(index) = self.known.get(name) {
-            return *index;
-        }
-        self.list.push(callee());
-        self.known.insert(name.to_owned(), self.list.len() - 1);
-        self.list.len() - 1
+        let entry = self.0.entry(name.to_owned());
+        let index = entry.index();
+        entry.or_insert_with(callee);
+        index
+    }
+
+    /// Returns the callees in the order of their indices.
+    pub fn into_list(self) -> Vec<Callee> {
+        self.0.into_values().collect()
     }
 }
 

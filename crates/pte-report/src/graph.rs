@@ -276,7 +276,7 @@ impl ProgramGraph {
         });
         let methods: Vec<MethodGraph> = methods.collect();
         let weights = weights(subject, &graphs, &numbers, &payloads, &|method, value| methods[method].described(value));
-        let callees = callees.list;
+        let callees = callees.into_list();
         let mut graph = ProgramGraph { version: VERSION, methods, payloads, callees, weights };
         if let Some(statistics) = statistics {
             graph.add_statistics(program, &graphs, &numbers, statistics);
@@ -413,7 +413,7 @@ impl MethodGraph {
             outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output)).collect(),
             delegates: delegates.collect(),
             frames: frames.list,
-            modules: modules.list,
+            modules: modules.into_list(),
             callees,
             findings,
             differences,

@@ -1,7 +1,6 @@
 //! The hierarchy of modules that instructions were exported from, as their stack traces name it.
 
-use std::collections::HashMap;
-
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use pte_model::program::StackFrame;
@@ -20,28 +19,24 @@ pub struct GraphModule {
     pub parent: Option<usize>,
 }
 
-/// Modules of a method, each once.
+/// Modules of a method, each once; parents are before their children.
 #[derive(Default)]
-pub struct Modules {
-    /// The modules; parents are before their children.
-    pub list: Vec<GraphModule>,
-    known: HashMap<GraphModule, usize>,
-}
+pub struct Modules(IndexSet<GraphModule>);
 
 impl Modules {
     /// Returns the innermost module of a stack trace, outermost frame first; `None` if no line calls one.
     pub fn of(&mut self, trace: &[StackFrame]) -> Option<usize> {
         let mut parent = None;
         for name in trace.iter().filter_map(|frame| called(frame.context.as_deref()?)) {
-            let module = GraphModule { name: name.to_owned(), parent };
-            let next = self.list.len();
-            let index = *self.known.entry(module).or_insert_with_key(|module| {
-                self.list.push(module.clone());
-                next
-            });
+            let (index, _) = self.0.insert_full(GraphModule { name: name.to_owned(), parent });
             parent = Some(index);
         }
         parent
+    }
+
+    /// Returns the modules in the order of their indices.
+    pub fn into_list(self) -> Vec<GraphModule> {
+        self.0.into_iter().collect()
     }
 }
 
@@ -74,8 +69,8 @@ mod tests {
         assert_eq!(modules.of(&outer), Some(1));
         assert_eq!(modules.of(&outer[..1]), Some(0));
         assert_eq!(modules.of(&[frame("return x + self.bias")]), None);
-        let names: Vec<(&str, Option<usize>)> =
-            modules.list.iter().map(|module| (&*module.name, module.parent)).collect();
+        let modules = modules.into_list();
+        let names: Vec<(&str, Option<usize>)> = modules.iter().map(|module| (&*module.name, module.parent)).collect();
         assert_eq!(names, [("block", None), ("layers[0]", Some(0))]);
     }
 }

@@ -392,15 +392,9 @@ fn apply(program: &mut Program, index: usize, change: Change) -> ConvertedValue 
         };
         editor.quantize([from, to], [from_type, to_type], by);
     } else if needs_copy {
-        let order = if is_input { &inner } else { &tensor };
-        let items =
-            order.dim_order.iter().flat_map(|order| order.iter().map(|dim| i64::from(*dim))).collect::<Vec<_>>();
-        let items = items.into_iter().map(|dim| i64::from(editor.push(EValue::Int(dim)))).collect();
-        let (never, order) = (editor.push(EValue::Bool(false)), editor.push(EValue::IntList(Some(items))));
         // The result of the last call is the tensor of the method.
-        let out = if constants.is_none() { to } else { editor.push_like(&inner, planned) };
-        editor.call(CONVERT, vec![from, never, order, out, out]);
-        last = out;
+        let out = constants.is_none().then_some(to);
+        last = editor.copy(from, if is_input { &inner } else { &tensor }, out);
     }
     if let Some([mean, factors]) = constants {
         let (mean, factors) = (editor.push(EValue::Tensor(mean)), editor.push(EValue::Tensor(factors)));
@@ -464,6 +458,18 @@ impl Editor<'_> {
             operators.len() - 1
         });
         self.calls.push(Instruction::KernelCall { op_index: OperatorId::of(position), args: Some(args.into()) });
+    }
+
+    /// Adds the call that converts a tensor to the type and order of another one, and returns its result: `out`, or a
+    /// new tensor.
+    fn copy(&mut self, from: ValueId, like: &Tensor, out: Option<ValueId>) -> ValueId {
+        let dims = like.dim_order.iter().flat_map(|order| order.iter());
+        let items = dims.map(|dim| i64::from(self.push(EValue::Int((*dim).into())))).collect();
+        let (never, order) = (self.push(EValue::Bool(false)), self.push(EValue::IntList(Some(items))));
+        let planned = Memory::Auto { pool: None, persistent: false, shared: None };
+        let out = out.unwrap_or_else(|| self.push_like(like, planned));
+        self.call(CONVERT, vec![from, never, order, out, out]);
+        out
     }
 
     /// Adds the call that quantizes or dequantizes a tensor into another one, by their types.

@@ -197,7 +197,7 @@ fn position(program: &Program, key: &str) -> Result<Option<usize>, EditError> {
         return Err(EditError::request("expected a key, found an empty one"));
     }
     let plans = program.plans();
-    let position = plans.iter().position(|plan| plan.name.as_deref() == Some(key));
+    let position = program.method_index(Some(key));
     match position.filter(|_| !key.starts_with(METADATA_PREFIX)) {
         Some(at) if !is_constant_method(&plans[at]) => {
             let message = format!("method `{}` has inputs or instructions: it is no constant method", clipped(key));
@@ -301,7 +301,7 @@ pub fn remove(program: &mut Program, patterns: &[String]) -> Result<Vec<Metadata
 
 /// Returns the message about a key or pattern that matches no entry.
 fn unknown(program: &Program, entries: &[MetadataEntry], pattern: &str) -> Diagnostic {
-    let is_method = program.plans().iter().any(|plan| plan.name.as_deref() == Some(pattern));
+    let is_method = program.method_index(Some(pattern)).is_some();
     let known = entries.iter().map(|entry| entry.key.as_str());
     let list = if entries.is_empty() { "no metadata".to_owned() } else { first_names(known.clone()) };
     let pattern_name = clipped(pattern);

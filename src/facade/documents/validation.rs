@@ -12,6 +12,14 @@ use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_releases::Release;
 
+/// Divides the findings because of which an edited file is not written into limits of the analysis, which are
+/// only warnings, and errors.
+pub fn of_edit(findings: &[Findings]) -> (Vec<&Finding>, Vec<&Finding>) {
+    let errors = findings.iter().flat_map(|findings| &findings.list);
+    let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    errors.partition(|finding| finding.rule.id == RuleId::X_18)
+}
+
 /// Result of validating an input.
 #[derive(Default)]
 pub struct Validated {

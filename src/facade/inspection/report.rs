@@ -8,8 +8,9 @@ use super::{InspectOptions, Inspected, SizeOptions};
 use crate::facade::model::{DiffOptions, Model, ModelFile};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
+use pte_inspect::inspection::Inspection;
 use pte_inspect::profile::{TimeProfile, Timeline};
-use pte_inspect::size::SizeDimension;
+use pte_inspect::size::{FileSize, SizeDimension};
 use pte_memory::allocator::RuntimeKind;
 use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
@@ -117,21 +118,18 @@ impl Model {
             |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
         let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
         let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-        let graph = || {
+        let other: Option<fn(&ProgramGraph, &str) -> String> = match options.format {
+            ReportFormat::Html => None,
+            ReportFormat::Dot => Some(reports::dot::write),
+            ReportFormat::ModelExplorer => Some(reports::model_explorer::write),
+        };
+        if let Some(write) = other {
             // A graph has no place for a message.
             if let (Some(error), Some(before)) = (&comparison_error, before) {
                 let message = format!("cannot mark what changed since {}: {error}", before.label());
                 return Err(Error::input(Code::UnmetRequest, &name, message));
             }
-            match &program {
-                Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
-                Err(error) => Err(error.clone()),
-            }
-        };
-        match options.format {
-            ReportFormat::Html => {}
-            ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
-            ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
+            return Ok(write(&ProgramGraph::new(&program?.view(), &about, &changed), &name));
         }
         let inspected = InspectOptions { check: options.check.clone(), ..InspectOptions::default() };
         let contents = unless_io(self.inspect(&inspected))?;
@@ -162,19 +160,11 @@ impl Model {
         let base = base.transpose()?.flatten();
         let program = program.as_ref().ok().map(|inspected| &inspected.program);
         let mut contents = contents.unwrap_or_default().into_iter();
-        let mut findings = findings.into_iter();
-        let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {
-            let name = shown(name);
-            (size.file, tensors.file) = (name.clone(), name.clone());
-            size.limit(REPORT_CHILDREN);
-            tensors.limit(REPORT_TENSORS);
-            let contents = contents.next().map(|(_, mut contents)| {
-                contents.file.clone_from(&name);
-                contents
-            });
-            let findings =
-                findings.next().map_or_else(|| Findings::new(options.check.profile), |(_, findings)| findings);
-            ReportedFile { name, contents, size, tensors, findings }
+        let mut findings = findings.into_iter().map(|(_, findings)| findings);
+        let files = sizes.into_iter().zip(tensors).map(|((name, size), (_, tensors))| {
+            let contents = contents.next().map(|(_, contents)| contents);
+            let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
+            reported_file(shown(name), [size, tensors], contents, findings)
         });
         Ok(page(&ReportDocument {
             version: VERSION,
@@ -194,6 +184,20 @@ impl Model {
             name,
         }))
     }
+}
+
+/// Returns a file, with trees of sizes that are not too large for a page.
+fn reported_file(
+    name: String,
+    [mut size, mut tensors]: [FileSize; 2],
+    mut contents: Option<Inspection>,
+    findings: Findings,
+) -> ReportedFile {
+    size.limit(REPORT_CHILDREN);
+    tensors.limit(REPORT_TENSORS);
+    (size.file, tensors.file) = (name.clone(), name.clone());
+    contents.iter_mut().for_each(|contents| contents.file.clone_from(&name));
+    ReportedFile { name, contents, size, tensors, findings }
 }
 
 /// Returns the bytes of the first file; `None` for one of an unknown format.

@@ -1,8 +1,8 @@
 //! The regions of a file as a table with a maximum number of rows, for a viewer. Repeated strings are in lists.
 
-use std::collections::HashMap;
 use std::io;
 
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::block::{BlockKind, FileBlock};
@@ -40,24 +40,6 @@ pub struct FileRegions {
 /// Offset and size in bytes, indices of path, type and meaning, and the value; `None` if it has none.
 pub type RegionRow = (u64, u64, usize, usize, usize, Option<String>);
 
-/// Distinct strings.
-#[derive(Default)]
-struct Strings {
-    list: Vec<String>,
-    known: HashMap<String, usize>,
-}
-
-impl Strings {
-    fn take(&mut self, text: &[u8]) -> usize {
-        let text = shortened(text);
-        let next = self.list.len();
-        *self.known.entry(text).or_insert_with_key(|text| {
-            self.list.push(text.clone());
-            next
-        })
-    }
-}
-
 fn shortened(text: &[u8]) -> String {
     // A character has at most 4 bytes.
     let start = &text[..text.len().min(4 * MAX_TEXT + 4)];
@@ -70,21 +52,24 @@ fn shortened(text: &[u8]) -> String {
 
 #[derive(Default)]
 struct Table {
-    paths: Strings,
-    types: Strings,
-    meanings: Strings,
+    paths: IndexSet<String>,
+    types: IndexSet<String>,
+    meanings: IndexSet<String>,
     rows: Vec<RegionRow>,
 }
 
 impl Table {
     fn finish(self, coarse: bool) -> FileRegions {
         let Table { paths, types, meanings, rows } = self;
-        FileRegions { coarse, paths: paths.list, types: types.list, meanings: meanings.list, regions: rows }
+        let [paths, types, meanings] = [paths, types, meanings].map(|strings| strings.into_iter().collect());
+        FileRegions { coarse, paths, types, meanings, regions: rows }
     }
 
     fn push(&mut self, (at, end): (u64, u64), path: &[u8], kind: &str, meaning: &[u8], value: Option<String>) {
-        let (path, kind) = (self.paths.take(path), self.types.take(kind.as_bytes()));
-        self.rows.push((at, end - at, path, kind, self.meanings.take(meaning), value));
+        let (path, _) = self.paths.insert_full(shortened(path));
+        let (kind, _) = self.types.insert_full(kind.to_owned());
+        let (meaning, _) = self.meanings.insert_full(shortened(meaning));
+        self.rows.push((at, end - at, path, kind, meaning, value));
     }
 
     fn region(&mut self, path: &[u8], region: &Region<'_>) {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use super::Subject;
@@ -75,12 +76,12 @@ impl Timeline {
             subject,
             origin: starts.min().unwrap_or(0),
             left: MAX_EVENTS,
-            known: HashMap::new(),
+            names: IndexSet::new(),
             nodes: HashMap::new(),
             timeline: Timeline::default(),
         };
         runs.iter().for_each(|run| builder.add(dump, run));
-        Ok(builder.timeline)
+        Ok(Timeline { names: builder.names.into_iter().collect(), ..builder.timeline })
     }
 }
 
@@ -96,8 +97,8 @@ struct TimelineBuilder<'s> {
     origin: u64,
     /// Number of events that may still be added.
     left: usize,
-    /// Indices of names.
-    known: HashMap<String, usize>,
+    /// Distinct names of events of backends.
+    names: IndexSet<String>,
     /// Operations of the payload that an instruction calls, for [`OperationMatcher`].
     nodes: HashMap<usize, Vec<(String, usize)>>,
     timeline: Timeline,
@@ -151,11 +152,7 @@ impl TimelineBuilder<'_> {
                 None => continue,
             };
             let operation = matcher.find(&name);
-            let names = &mut self.timeline.names;
-            let name = *self.known.entry(name).or_insert_with_key(|name| {
-                names.push(name.clone());
-                names.len() - 1
-            });
+            let (name, _) = self.names.insert_full(name);
             let start = event.start.saturating_sub(self.origin);
             let duration = event.end.saturating_sub(event.start);
             events.push(TimelineEvent::Operation(start, duration, step, name, operation));

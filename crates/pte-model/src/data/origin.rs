@@ -131,6 +131,16 @@ impl Origin {
         }
     }
 
+    /// Returns the format by the content, or that of a `.safetensors` by its name: the error about a malformed header
+    /// must be about the header. `None` if neither says it.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn recognized_format(&self) -> io::Result<Option<Format>> {
+        let by_name = || self.format_by_name().filter(|format| *format == Format::Safetensors);
+        Ok(self.format()?.or_else(by_name))
+    }
+
     /// Reads the first `len` bytes, or all if there are fewer.
     ///
     /// # Errors
