@@ -198,6 +198,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         };
         let logical = match &data.source {
             DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(bytes.clone()))),
+            DataSource::Text(text) => return self.noted(raw(Blob::bytes(text.as_bytes()))),
+            DataSource::FlatBuffer(parsed) => {
+                let blob = self.flatbuffer(parsed)?;
+                return self.noted(raw(blob));
+            }
             DataSource::File { path, offset, size } => {
                 let blob = self.file(path, *offset, size.or(nbytes.filter(|_| offset.is_some())))?;
                 return self.noted(raw(blob));
@@ -243,6 +248,8 @@ impl<'d, 'a> Finder<'d, 'a> {
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<ResolvedData> {
         let blob = match &data.source {
             DataSource::Bytes(bytes) => Blob::bytes(bytes.clone()),
+            DataSource::Text(text) => Blob::bytes(text.as_bytes()),
+            DataSource::FlatBuffer(parsed) => self.flatbuffer(parsed)?,
             DataSource::File { path, offset, size } => self.file(path, *offset, *size)?,
             DataSource::Npy(path) => self.npy(path, None)?.1.blob,
             DataSource::Safetensors(path, name) => self.safetensors(path, name, None)?.1.blob,
@@ -300,6 +307,8 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Name(_)
             | DataSource::Numbers(_)
             | DataSource::Bytes(_)
+            | DataSource::Text(_)
+            | DataSource::FlatBuffer(_)
             | DataSource::File { .. }
             | DataSource::Npy(_)
             | DataSource::Safetensors(..)

@@ -4,15 +4,17 @@
 //! computed here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::grammar::grammar;
+use crate::ir::NodeDiagnostic;
 use crate::layout::options::LayoutOptions;
 use crate::overrides::OverrideValue;
 use pte_model::data::number::NumericValue;
 use pte_model::format::path::FieldPath;
 use pte_model::format::program::InstructionType;
+use pte_model::format::serializer::Serializer;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{ContainerMetadata, Device, EValue, MemoryPlanner, StackFrame};
@@ -391,6 +393,8 @@ pub enum DataSource<'a> {
     Numbers(Vec<SourceNode<'a>>),
     /// Bytes.
     Bytes(Arc<[u8]>),
+    /// The bytes of a string.
+    Text(Cow<'a, str>),
     /// A number, repeated; the count is given if there is no tensor.
     Fill(NumericValue, Option<u64>),
     /// Start and step of an arithmetic progression.
@@ -415,6 +419,25 @@ pub enum DataSource<'a> {
     Ptd(Word<'a>, Word<'a>),
     /// Data of a `.pte` by key or name.
     Pte(Word<'a>, Word<'a>),
+    /// A FlatBuffer as text.
+    FlatBuffer(Box<ParsedFlatBuffer<'a>>),
+}
+
+/// A FlatBuffer as text.
+#[derive(Debug)]
+pub struct ParsedFlatBuffer<'a> {
+    /// Name of a schema, or path of a `.bfbs` file.
+    pub schema: Word<'a>,
+    /// The root table.
+    pub root: SourceNode<'a>,
+    /// Maps of the tree that may be data, with their errors: only the schema says which of them are.
+    pub data: HashMap<NodeId, (Option<Data<'a>>, Vec<NodeDiagnostic>)>,
+    /// Bytes after the FlatBuffer.
+    pub constants: Option<Data<'a>>,
+    /// False without the header of the format.
+    pub header: bool,
+    /// Order of the parts; `None` for that of the format.
+    pub builder: Option<Serializer>,
 }
 
 impl DataSource<'_> {

@@ -243,7 +243,7 @@ macro_rules! grammar {
                 rename: Map(&Text) => Vec<(Word<'a>, Word<'a>)> as map: "a map of prefixes", "Prefixes of names, and their replacements; the longest match counts.";
                 tag ("external"): Either(&[Bool, Text]) => Option<Cow<'a, str>> as tag, "The tag of the .ptd that stores them; the default one.";
             }
-            DATA = data_map "Source of bytes: one of the keys, with those that belong to it." required [] one of [hex base64 text numbers fill iota random file npy safetensors ptd pte]
+            DATA = data_map "Source of bytes: one of the keys, with those that belong to it." required [] one of [hex base64 text numbers fill iota random file npy safetensors ptd pte flatbuffer]
             => [node #[derive(Debug)] Data<'a> { id: NodeId, source: DataSource<'a> }] {
                 hex: Text, "Hexadecimal digits; spaces are ignored.";
                 base64: Text, "Base64.";
@@ -257,6 +257,7 @@ macro_rules! grammar {
                 safetensors: Text, "A .safetensors file.";
                 ptd: Text, "A .ptd file.";
                 pte: Text, "A .pte file: its named data, or its constants that have a name.";
+                flatbuffer: Form::Shape(&FLATBUFFER), "A FlatBuffer as text, by its schema.";
                 key: Text, "With ptd or pte: the key, or the name.";
                 tensor: Text, "With safetensors: the tensor's name.";
                 offset: Size, "With file: offset of the first byte.";
@@ -264,6 +265,13 @@ macro_rules! grammar {
                 dtype: Dtype => Option<ScalarType>, "Element type of numbers that are not a tensor's; of the data in a file, to convert them to that of the tensor.";
                 copy: UInt => u32 = 0: "a number", "Equal data share an offset in the file; data with another number have their own. 0.";
                 align: Alignment => Option<u64> as multiple, "For named data: alignment of the segment, at least.";
+            }
+            FLATBUFFER = flatbuffer "A FlatBuffer as text." required [schema root] one of [] => [] {
+                schema: Text, "Name of a schema that pte-emit has, or the path of a .bfbs file, which `flatc --binary --schema` writes.";
+                root: Form::Any, "The root table: a map of its fields. A table or a struct is a map, a member of a union a map with its name; numbers of an enum are names; a vector of numbers is a list, or data.";
+                constants: SOURCE, "Bytes after the FlatBuffer, in a format with a header.";
+                header: Bool, "false: the payload has no header, though its format has one; true.";
+                builder: OneOf(Serializer::WORDS), "Order of the parts: flatc from JSON, or builders (exir); that of the format's own writer.";
             }
             IOTA = iota "start, start + step, and so on." required [] one of []
             => [node #[derive(Debug)] ParsedIota] {

@@ -24,6 +24,7 @@ pub fn schema() -> Value {
 
 fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
     match form {
+        Form::Any => json!({}),
         Form::Null => json!({"type": "null"}),
         Form::Bool => json!({"type": "boolean"}),
         Form::Int | Form::WordOrInt([]) => json!({"type": ["integer", "string"], "pattern": whole(VARIABLE)}),

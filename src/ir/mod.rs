@@ -8,6 +8,7 @@ pub mod data;
 pub mod decode;
 pub mod document;
 pub mod files;
+pub mod flatbuffer;
 mod grammar;
 pub mod json_schema;
 pub mod nodes;

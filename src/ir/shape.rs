@@ -37,6 +37,8 @@ pub struct KeySpec {
 /// Allowed form of a node.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
+    /// Any value: what it may be depends on a file.
+    Any,
     /// `null`
     Null,
     /// `true` or `false`
@@ -81,7 +83,8 @@ impl Form {
         match self {
             Form::OneOf(words) | Form::WordOrInt(words) => words,
             Form::Either(forms) => forms.iter().map(Form::words).find(|words| !words.is_empty()).unwrap_or_default(),
-            Form::Null
+            Form::Any
+            | Form::Null
             | Form::Bool
             | Form::Int
             | Form::UInt
@@ -190,6 +193,7 @@ macro_rules! shapes {
 use super::grammar::grammar;
 use crate::layout::options::{OPTIONS, OptionSpec};
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
+use pte_model::format::serializer::Serializer;
 use pte_model::format::words::MEMORY_FORMATS;
 use pte_model::format::{Kind, TableSchema};
 use pte_model::program::MemoryPlanner;

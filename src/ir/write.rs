@@ -78,6 +78,20 @@ pub fn write(value: &impl WriteValue, out: &mut String) {
     value.write(&NO_ROW, out);
 }
 
+/// Appends a node of any kind.
+pub fn node(node: &SourceNode<'_>, out: &mut String) {
+    match &node.value {
+        NodeValue::Text(text) => out.push_str(&yaml::text(text)),
+        NodeValue::List(items) => yaml::list(out, items, self::node),
+        NodeValue::Map(entries) => map(out, |map| {
+            entries.iter().for_each(|(key, value)| self::node(value, map.key(&yaml::text(&key.text))));
+        }),
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {
+            node.write(&NO_ROW, out);
+        }
+    }
+}
+
 /// Appends a line with a key, unless its value is absent.
 pub fn line(out: &mut String, indent: &str, key: &str, value: &impl WriteValue) {
     if !value.is_absent() {
@@ -573,12 +587,21 @@ impl WriteRest for Data<'_> {
     }
 
     fn before(&self, key: &str, map: &mut FlowMap<'_>) {
-        use DataSource::{Bytes, File, Fill, Iota, Name, Npy, Numbers, Ptd, Pte, Random, Safetensors};
+        use DataSource::{Bytes, File, Fill, FlatBuffer, Iota, Npy, Numbers, Ptd, Pte, Random, Safetensors, Text};
         match (key, &self.source) {
             (data_map::hex, Bytes(bytes)) => {
                 map.key(key).push_str(&yaml::quoted(&data_encoding::HEXLOWER.encode(bytes)));
             }
-            (data_map::text, Name(text)) => map.value(key, text),
+            (data_map::text, Text(text)) => map.value(key, text),
+            (data_map::flatbuffer, FlatBuffer(parsed)) => self::map(map.key(key), |map| {
+                map.key(flatbuffer::schema).push_str(&yaml::path(&parsed.schema.value));
+                map.value(flatbuffer::builder, &parsed.builder.map(|builder| builder.to_string()));
+                if !parsed.header {
+                    map.value(flatbuffer::header, &false);
+                }
+                node(&parsed.root, map.key(flatbuffer::root));
+                map.value(flatbuffer::constants, &parsed.constants);
+            }),
             (data_map::numbers, Numbers(items)) => items.write(&NO_ROW, map.key(key)),
             (data_map::fill, Fill(number, _)) => map.value(key, number),
             (data_map::iota, Iota(start, step)) => {

@@ -345,7 +345,7 @@ fn fill(bytes: &[u8], tensor: &Tensor) -> Option<NumericValue> {
 }
 
 /// Returns an element as the number with the fewest digits; `None` if the number does not reproduce it exactly.
-fn number(scalar_type: ScalarType, element: &[u8]) -> Option<NumericValue> {
+pub fn number(scalar_type: ScalarType, element: &[u8]) -> Option<NumericValue> {
     let text = number::element(number::decode(scalar_type, element)?, scalar_type.info()?.encoding);
     let number = number::number_of(&text)?;
     let mut encoded = Vec::with_capacity(element.len());

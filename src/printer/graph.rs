@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::io;
 
 use super::data::DataPrinter;
+use super::flatbuffer::FlatText;
 use super::graph_inference::{self, StatedValue};
 use crate::ir::document::{
     DataSource, ParsedConstant, ParsedConstantSource, ParsedExtraField, ParsedField, ParsedGraphValue, ParsedNode,
@@ -35,6 +36,8 @@ use pte_yaml::tree::NodeId;
 #[derive(Default)]
 pub struct PayloadGraphs {
     payloads: HashMap<BlobId, Result<NamedGraph, String>>,
+    /// Payloads that are printed as FlatBuffers of a schema.
+    flat: HashMap<BlobId, FlatText>,
 }
 
 /// A graph with names of its values.
@@ -49,7 +52,7 @@ impl PayloadGraphs {
     /// Decodes the payloads of a program in a file of `len` bytes, and describes those of other formats.
     pub fn decode(program: &Program, len: u64) -> PayloadGraphs {
         let decoded = Payloads::of(program, len);
-        let mut payloads = HashMap::new();
+        let (mut payloads, mut flat) = (HashMap::new(), HashMap::new());
         for (.., delegate) in program.delegates() {
             let (Some(payload), backend) = (decoded.get(delegate), delegate.id.as_deref().unwrap_or_default()) else {
                 continue;
@@ -60,13 +63,19 @@ impl PayloadGraphs {
                     graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
                 }
                 // A payload of an unknown format has no comment.
-                _ => Err(Some(payload)
-                    .filter(|payload| !payload.overlaps)
-                    .and_then(|payload| payload.summary())
-                    .unwrap_or_default()),
+                _ if payload.overlaps => Err(String::new()),
+                _ => {
+                    let mut summary = payload.summary().unwrap_or_default();
+                    match payload.flat().map(|format| FlatText::of(format, &payload.blob)) {
+                        Some(Ok(text)) => _ = flat.insert(delegate.processed, text),
+                        Some(Err(reason)) => summary += &format!("; it is not printed as text: {reason}"),
+                        None => {}
+                    }
+                    Err(summary)
+                }
             });
         }
-        PayloadGraphs { payloads }
+        PayloadGraphs { payloads, flat }
     }
 
     /// Returns element types and sizes of the constants of graphs that are named data, by key. If several values have
@@ -90,6 +99,11 @@ impl PayloadGraphs {
             }
         }
         found
+    }
+
+    /// Returns the text of a payload that is printed as a FlatBuffer.
+    pub fn flat(&self, payload: BlobId) -> Option<&FlatText> {
+        self.flat.get(&payload)
     }
 
     /// Returns the graph of a payload, or the reason why it stays opaque, as a clause; `None` if nothing is known about

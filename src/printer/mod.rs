@@ -7,6 +7,7 @@ mod data;
 mod extracted;
 mod facts;
 mod flat_tensor;
+mod flatbuffer;
 mod graph;
 mod graph_inference;
 mod hints;

@@ -71,6 +71,7 @@ fn table(shape: &Shape) -> String {
 
 fn describe(form: &Form) -> String {
     match form {
+        Form::Any => "anything".into(),
         Form::Null => "null".into(),
         Form::Bool => "true or false".into(),
         Form::Int => "an integer".into(),

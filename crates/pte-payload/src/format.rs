@@ -4,6 +4,7 @@ use std::{fmt, io};
 
 use super::decoded::DecodedPayload;
 use super::description::{DescribeError, Description, Facts};
+use super::flat::FlatFormat;
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
 use super::signature::Signature;
@@ -45,6 +46,11 @@ pub trait PayloadFormat: Sync {
     /// As [`PayloadFormat::describe`], or a payload for which it is not computed.
     fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
         let _ = (payload, processor);
+        None
+    }
+
+    /// Returns the FlatBuffer that a payload is; `None` for other formats.
+    fn flat(&self) -> Option<&'static FlatFormat> {
         None
     }
 
@@ -160,6 +166,11 @@ impl Payload {
     /// Returns the format: that of its first bytes, otherwise of its backend.
     fn format(&self) -> io::Result<Option<&'static dyn PayloadFormat>> {
         Ok(self.formats.by_magic(&head(&self.blob)?).or(self.own))
+    }
+
+    /// Returns the FlatBuffer that the payload is, by its format.
+    pub fn flat(&self) -> Option<&'static FlatFormat> {
+        self.format().ok()??.flat()
     }
 
     fn is_own(&self, format: &dyn PayloadFormat) -> bool {

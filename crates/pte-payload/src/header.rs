@@ -139,6 +139,16 @@ pub fn read_short(payload: &Blob, magic: &str) -> Result<((u64, u64), Facts), De
     Ok(((SHORT_HEADER, data - SHORT_HEADER), Facts::default().with("header", header)))
 }
 
+/// Returns the header of MPS and MLX, and the graph after it, as far as the data, which have `size` bytes.
+pub fn write_short(magic: &str, graph: &[u8], size: u64) -> Vec<u8> {
+    let mut head = vec![0; 4];
+    head.extend_from_slice(magic.as_bytes());
+    head.extend_from_slice(&(SHORT_HEADER + graph.len() as u64).to_le_bytes());
+    head.extend_from_slice(&size.to_le_bytes());
+    head.extend_from_slice(graph);
+    head
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ pub mod coreml;
 pub mod decoded;
 pub mod description;
 pub mod ethos_u;
+pub mod flat;
 pub mod format;
 pub mod generic;
 pub mod header;

@@ -3,6 +3,7 @@
 //! Described only.
 
 use super::description::{self, Arguments, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of};
+use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header;
 use pte_model::data::Blob;
@@ -87,6 +88,10 @@ impl PayloadFormat for Mlx {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(MAGIC.as_bytes())
+    }
+
+    fn flat(&self) -> Option<&'static FlatFormat> {
+        FlatFormat::of("mlx")
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {

@@ -4,6 +4,7 @@
 //! Described only.
 
 use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, name_of};
+use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header;
 use pte_model::data::Blob;
@@ -86,6 +87,10 @@ impl PayloadFormat for Mps {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(IDENTIFIER.as_bytes())
+    }
+
+    fn flat(&self) -> Option<&'static FlatFormat> {
+        FlatFormat::of("mps")
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {

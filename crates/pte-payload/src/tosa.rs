@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::description::{
     self, ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN, name_of,
 };
+use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use pte_model::data::Blob;
 use pte_model::format::Kind::{
@@ -82,6 +83,10 @@ impl PayloadFormat for Tosa {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(IDENTIFIER.as_bytes())
+    }
+
+    fn flat(&self) -> Option<&'static FlatFormat> {
+        FlatFormat::of("tosa")
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::description::{
     self, Arguments, ConstantTally, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of,
 };
+use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header::{HEADER, Sections};
 use pte_model::data::Blob;
@@ -106,6 +107,10 @@ impl PayloadFormat for Vulkan {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8).is_some_and(|magic| magic == MAGIC || magic == IDENTIFIER.as_bytes())
+    }
+
+    fn flat(&self) -> Option<&'static FlatFormat> {
+        FlatFormat::of("vulkan")
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {

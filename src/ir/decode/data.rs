@@ -2,11 +2,15 @@
 
 use super::decoder::{Decoder, MapFields};
 use super::rows::{Node, WholeNode};
-use crate::ir::document::{Data, DataSource, ParsedIota, RandomKind, Word};
-use crate::ir::shape::{self, data_map, random};
+use std::collections::HashMap;
+
+use crate::ir::NodeDiagnostic;
+use crate::ir::document::{Data, DataSource, ParsedFlatBuffer, ParsedIota, RandomKind, Word};
+use crate::ir::shape::{self, data_map, flatbuffer, random};
 use pte_model::data::number::{NumericValue, number_word};
 use pte_model::diagnostics::Code;
-use pte_yaml::tree::{NodeValue, SourceNode};
+use pte_model::format::serializer::Serializer;
+use pte_yaml::tree::{NodeId, NodeValue, SourceNode};
 
 impl Decoder {
     pub(super) fn data<'a>(&mut self, node: SourceNode<'a>) -> Option<Data<'a>> {
@@ -54,7 +58,7 @@ impl Decoder {
         Some(match kind {
             data_map::hex => DataSource::Bytes(self.hex(value)?.into()),
             data_map::base64 => DataSource::Bytes(self.base64(value)?.into()),
-            data_map::text => DataSource::Bytes(self.text(value, "a string")?.value.into_owned().into_bytes().into()),
+            data_map::text => DataSource::Text(self.text(value, "a string")?.value),
             data_map::numbers => DataSource::Numbers(self.list(value, "a list of numbers")),
             data_map::fill => {
                 let count = fields.value(self, data_map::size, Decoder::size);
@@ -87,8 +91,47 @@ impl Decoder {
                     _ => DataSource::Pte(path, inner),
                 }
             }
+            data_map::flatbuffer => DataSource::FlatBuffer(Box::new(self.flatbuffer(value)?)),
             other => unreachable!("`{other}` is not an alternative of the grammar"),
         })
+    }
+
+    fn flatbuffer<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedFlatBuffer<'a>> {
+        let mut fields = self.fields(node, &shape::FLATBUFFER)?;
+        let schema = fields.take(flatbuffer::schema).and_then(|node| self.path(node, "the name of a schema"));
+        let constants = fields.take(flatbuffer::constants).and_then(|node| self.data(node));
+        let header = fields.take(flatbuffer::header).and_then(|node| self.bool(node)).unwrap_or(true);
+        let builder = fields.value(self, flatbuffer::builder, Decoder::position);
+        let builder = builder.map(|position| Serializer::ALL[position]);
+        let root = fields.take(flatbuffer::root)?;
+        let mut data = HashMap::new();
+        self.possible_data(&root, &mut data);
+        Some(ParsedFlatBuffer { schema: schema?, root, data, constants, header, builder })
+    }
+
+    /// Decodes the maps of a tree that have a key of data. Their errors count only where the schema has a vector.
+    fn possible_data<'a>(
+        &mut self,
+        node: &SourceNode<'a>,
+        found: &mut HashMap<NodeId, (Option<Data<'a>>, Vec<NodeDiagnostic>)>,
+    ) {
+        match &node.value {
+            NodeValue::Map(entries) => {
+                if entries.iter().any(|(key, _)| shape::DATA.one_of.contains(&&*key.text)) {
+                    let mark = self.diagnostics.mark();
+                    let data = self.data_map(node.clone());
+                    found.insert(node.id, (data, self.diagnostics.split_off(mark)));
+                }
+                entries.iter().for_each(|(_, value)| self.possible_data(value, found));
+            }
+            NodeValue::List(items) => items.iter().for_each(|item| self.possible_data(item, found)),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::UInt(_)
+            | NodeValue::Float(_)
+            | NodeValue::Text(_) => {}
+        }
     }
 
     pub(super) fn random<'a>(&mut self, node: SourceNode<'a>) -> Option<DataSource<'a>> {

@@ -12,12 +12,11 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::facts::MethodFacts;
+use super::flatbuffer;
 use super::graph::PayloadGraphs;
 use super::hints::MemoryHints;
-use crate::ir::document::{
-    DataSource, Delegate, Literal, MethodMemory, ParsedBufferDevice, ParsedCompileSpec, ParsedPayload,
-};
-use crate::ir::shape::{delegate, method};
+use crate::ir::document::{Delegate, Literal, MethodMemory, ParsedBufferDevice, ParsedCompileSpec, ParsedPayload};
+use crate::ir::shape::{data_map, delegate, method};
 use crate::ir::write;
 use crate::ir::yaml;
 use pte_model::data::BlobId;
@@ -81,7 +80,7 @@ impl MethodText<'_> {
             let specs = delegate.compile_specs.iter().flatten();
             let specs = specs.map(|spec| ParsedCompileSpec {
                 key: spec.key.as_deref().unwrap_or_default().into(),
-                value: DataSource::Bytes(spec.value.as_deref().unwrap_or_default().into()).into(),
+                value: flatbuffer::compile_spec(spec.value.as_deref().unwrap_or_default()).into(),
             });
             let compile_specs: Vec<_> = specs.collect();
             let inline = Some(true).filter(|_| delegate.inline == Some(true) && !self.delegates_inline);
@@ -101,6 +100,20 @@ impl MethodText<'_> {
             }
             if let Some(Err(reason)) = graph {
                 let _ = writeln!(out, "      # The payload of {name} {}.", escaped(reason));
+            }
+            if let Some(flat) = self.payloads.flat(delegate.processed).filter(|_| !is_repeated) {
+                let start = out.len();
+                let _ = writeln!(out, "      {name}:");
+                write::line(out, "        ", delegate::backend, &backend);
+                let _ = writeln!(out, "        {}:\n          {}:", delegate::data, data_map::flatbuffer);
+                flat.print("            ", &name, out, data)?;
+                if blob.copy != 0 {
+                    write::line(out, "          ", data_map::copy, &blob.copy);
+                }
+                data.record_graph(delegate.processed, out.len() - start);
+                write::line(out, "        ", delegate::compile_specs, &compile_specs);
+                write::line(out, "        ", delegate::inline, &inline);
+                continue;
             }
             let payload = ParsedPayload::Data(data.payload(delegate.processed, blob, is_shared, &name)?);
             let name = Cow::from(name).into();

@@ -51,6 +51,16 @@ impl FieldValue {
         }
     }
 
+    /// Returns a number of 1, 2, 4 or 8 bytes.
+    pub fn of_bits(bits: u64, size: usize) -> FieldValue {
+        match size {
+            1 => FieldValue::Byte(bits as u8),
+            2 => FieldValue::Short(bits as i16),
+            4 => FieldValue::UInt(bits as u32),
+            _ => FieldValue::ULong(bits),
+        }
+    }
+
     /// Returns the bytes in the table; zeros for a child.
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
@@ -94,7 +104,11 @@ impl FieldValue {
         }
     }
 
-    fn push_slot(self, slot: u16, builder: &mut FlatBufferBuilder<'_>) {
+    /// Writes the value in the table that is being written.
+    ///
+    /// # Panics
+    /// An absent child.
+    pub fn push_slot(self, slot: u16, builder: &mut FlatBufferBuilder<'_>) {
         let at = 4 + 2 * slot;
         match self {
             FieldValue::Byte(b) => builder.push_slot_always(at, b),
@@ -161,11 +175,55 @@ pub fn vector<T: Push<Output: 'static> + Copy>(
 
 /// Writes a vector of bytes that starts at a multiple of `ALIGNMENT`.
 pub fn bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8]) -> Offset {
+    counted_bytes::<ALIGNMENT>(builder, bytes, bytes.len())
+}
+
+/// Writes a vector of `count` items, whose bytes start at a multiple of the alignment.
+///
+/// # Panics
+/// An alignment that is not a power of two of at most 256.
+pub fn items(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8], count: usize, alignment: usize) -> Offset {
+    match alignment {
+        1 | 2 | 4 => counted_bytes::<4>(builder, bytes, count),
+        8 => counted_bytes::<8>(builder, bytes, count),
+        16 => counted_bytes::<16>(builder, bytes, count),
+        32 => counted_bytes::<32>(builder, bytes, count),
+        64 => counted_bytes::<64>(builder, bytes, count),
+        128 => counted_bytes::<128>(builder, bytes, count),
+        256 => counted_bytes::<256>(builder, bytes, count),
+        _ => panic!("an alignment of {alignment}"),
+    }
+}
+
+fn counted_bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8], count: usize) -> Offset {
     // The crate derives the alignment of a vector from the item type. The bytes are pushed in blocks, the last one
     // first; pushing them one by one takes twenty times as long.
     builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
     raw(builder, bytes);
-    WIPOffset::new(builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
+    WIPOffset::new(builder.end_vector::<Aligned<ALIGNMENT>>(count).value())
+}
+
+/// Writes a struct in the table that is being written.
+///
+/// # Panics
+/// As [`items`].
+pub fn structure(builder: &mut FlatBufferBuilder<'_>, slot: u16, bytes: &[u8], alignment: usize) {
+    let end = builder.unfinished_data().len() + bytes.len();
+    (end..end.next_multiple_of(alignment)).for_each(|_| _ = builder.push(0u8));
+    raw(builder, bytes);
+    let at = 4 + 2 * slot;
+    match alignment {
+        1 => builder.push_slot_always(at, Mark::<1>),
+        2 => builder.push_slot_always(at, Mark::<2>),
+        4 => builder.push_slot_always(at, Mark::<4>),
+        8 => builder.push_slot_always(at, Mark::<8>),
+        16 => builder.push_slot_always(at, Mark::<16>),
+        32 => builder.push_slot_always(at, Mark::<32>),
+        64 => builder.push_slot_always(at, Mark::<64>),
+        128 => builder.push_slot_always(at, Mark::<128>),
+        256 => builder.push_slot_always(at, Mark::<256>),
+        _ => panic!("an alignment of {alignment}"),
+    }
 }
 
 /// Writes an empty vector like flatc: only the length, without the alignment of items.
@@ -175,6 +233,9 @@ pub fn bare_length(builder: &mut FlatBufferBuilder<'_>) -> Offset {
 
 /// Item type of one byte with an alignment. It is never pushed.
 struct Aligned<const ALIGNMENT: usize>;
+
+/// Start of a struct that was written, with its alignment.
+struct Mark<const ALIGNMENT: usize>;
 
 /// Block of bytes that is pushed at once.
 struct ByteBlock<'a>(&'a [u8; BLOCK]);
@@ -189,6 +250,19 @@ impl<const ALIGNMENT: usize> Push for Aligned<ALIGNMENT> {
     unsafe fn push(&self, _: &mut [u8], _: usize) {}
     fn size() -> usize {
         1
+    }
+    fn alignment() -> PushAlignment {
+        PushAlignment::new(ALIGNMENT)
+    }
+}
+
+// As above.
+#[allow(unsafe_code)]
+impl<const ALIGNMENT: usize> Push for Mark<ALIGNMENT> {
+    type Output = ();
+    unsafe fn push(&self, _: &mut [u8], _: usize) {}
+    fn size() -> usize {
+        0
     }
     fn alignment() -> PushAlignment {
         PushAlignment::new(ALIGNMENT)

@@ -1,0 +1,230 @@
+//! FlatBuffers by schemas that are data: read to a tree, and written from it as their own writers do.
+//!
+//! [`schema`] has the types, [`bfbs`] reads those of users. [`value`] is the tree, which [`mod@read`] and [`mod@write`]
+//! convert from and to bytes. [`FlatFormat`] is a payload format that is a FlatBuffer, with what is around it.
+
+pub mod bfbs;
+pub mod read;
+pub mod schema;
+pub mod value;
+pub mod write;
+
+use std::io;
+use std::sync::{Arc, LazyLock};
+
+use pte_model::data::Blob;
+use pte_model::format::serializer::Serializer;
+
+use super::description::{DescribeError, metadata};
+use super::header::{self, HEADER, Sections};
+use schema::Schema;
+use value::{FlatError, Table};
+
+/// Largest size in bytes of a schema of a user.
+pub const MAX_SCHEMA: u64 = 16 << 20;
+
+/// What is around the FlatBuffer of a payload.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Header {
+    /// Nothing.
+    #[default]
+    None,
+    /// That of [`Sections`], with its magic.
+    Sections(&'static [u8; 4]),
+    /// That of [`header::read_short`], with its magic.
+    Short(&'static str),
+}
+
+/// Layout of a payload with a FlatBuffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// What is before the FlatBuffer.
+    pub header: Header,
+    /// Order in the FlatBuffer.
+    pub serializer: Serializer,
+}
+
+/// Layout of a FlatBuffer alone, as flatc writes it from JSON.
+pub const PLAIN: Layout = Layout { header: Header::None, serializer: Serializer::Flatc };
+
+/// A format of payloads, or of compile options, that is a FlatBuffer.
+#[derive(Debug)]
+pub struct FlatFormat {
+    /// Name in the YAML.
+    pub name: &'static str,
+    /// Layout of the backend's own writer.
+    pub layout: Layout,
+    schema: &'static LazyLock<Arc<Schema>>,
+}
+
+macro_rules! formats {
+    ($( $schema:ident $file:literal $header:expr, $serializer:ident; )*) => {
+        $( static $schema: LazyLock<Arc<Schema>> = LazyLock::new(|| parsed(include_str!(concat!("../../schemas/", $file, ".schema"))).into()); )*
+        const FORMATS: &[FlatFormat] = &[$(
+            FlatFormat { name: $file, layout: Layout { header: $header, serializer: Serializer::$serializer }, schema: &$schema }
+        ),*];
+    };
+}
+formats! {
+    ENN_OPTIONS "enn_options" Header::None, Flatc;
+    MLX "mlx" Header::Short("MLX0"), Exir;
+    MPS "mps" Header::Short("MP00"), Flatc;
+    NATIVE "native" Header::None, Exir;
+    QCIR "qcir" Header::None, Exir;
+    QNN_OPTIONS "qnn_options" Header::None, Flatc;
+    TOSA "tosa" Header::None, Exir;
+    VULKAN "vulkan" Header::Sections(b"VH00"), Flatc;
+}
+
+/// Schema of the schemas of users.
+static REFLECTION: LazyLock<Schema> = LazyLock::new(|| parsed(include_str!("../../schemas/reflection.schema")));
+
+fn parsed(text: &str) -> Schema {
+    // A test parses all of them.
+    Schema::parse(text).expect("schemas of this crate are valid")
+}
+
+/// Returns the formats, in alphabetical order.
+pub fn formats() -> impl Iterator<Item = &'static FlatFormat> {
+    FORMATS.iter()
+}
+
+/// Returns the format of options of a compile spec.
+pub fn options(value: &[u8]) -> Option<&'static FlatFormat> {
+    formats().filter(|format| format.name.ends_with("_options")).find(|format| {
+        match format.schema.identifier {
+            Some(identifier) => value.get(4..8) == Some(&identifier),
+            // Nothing else identifies it: text and numbers are no tables.
+            None => value.len() >= 16 && format.read(&Blob::bytes(value)).is_ok(),
+        }
+    })
+}
+
+/// Content of a payload that is a FlatBuffer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Content {
+    /// The root table.
+    pub root: Table,
+    /// Layout: with the header that the payload has, if any.
+    pub layout: Layout,
+    /// Bytes after the FlatBuffer, which only a header allows: constants.
+    pub rest: Option<Blob>,
+}
+
+impl FlatFormat {
+    /// Returns the format with a name.
+    pub fn of(name: &str) -> Option<&'static FlatFormat> {
+        formats().find(|format| format.name == name)
+    }
+
+    /// Returns the schema.
+    pub fn schema(&self) -> Arc<Schema> {
+        Arc::clone(self.schema)
+    }
+
+    /// Reads a payload.
+    ///
+    /// # Errors
+    /// A malformed payload, or one that cannot be read.
+    pub fn read(&self, payload: &Blob) -> Result<Content, DescribeError> {
+        read_by(self.schema, self.layout, payload)
+    }
+
+    /// Reads a payload, if it is reproduced byte for byte by one of the known writers.
+    ///
+    /// # Errors
+    /// The reason why it is not.
+    pub fn exact(&self, payload: &Blob) -> Result<Content, String> {
+        exact(self.schema, self.layout, payload)
+    }
+}
+
+/// As [`FlatFormat::exact`], by any schema.
+///
+/// # Errors
+/// The reason why the payload is not reproduced.
+pub fn exact(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Content, String> {
+    let mut content = read_by(schema, layout, payload).map_err(|error| error.to_string())?;
+    let head = payload.len() - content.rest.as_ref().map_or(0, Blob::len);
+    let found = payload.read_at(0, head as usize).map_err(|error| error.to_string())?;
+    let known = [Serializer::Flatc, Serializer::Exir, Serializer::ExirSharedVtables];
+    for serializer in [layout.serializer].into_iter().chain(known) {
+        content.layout.serializer = serializer;
+        let written = encode(schema, &content.root, content.layout, content.rest.as_ref());
+        let is_equal = |written: &Blob| {
+            written.len() == payload.len() && written.read_at(0, head as usize).is_ok_and(|written| written == found)
+        };
+        if written.as_ref().is_ok_and(is_equal) {
+            return Ok(content);
+        }
+    }
+    Err("it is arranged otherwise than the known writers do".to_owned())
+}
+
+/// Reads a payload by a schema.
+///
+/// # Errors
+/// As [`FlatFormat::read`].
+pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Content, DescribeError> {
+    let len = payload.len();
+    let (mut layout, (at, size)) = match layout.header {
+        Header::None => (layout, (0, len)),
+        Header::Sections(magic) => {
+            let head = payload.read_at(0, len.min(HEADER as u64) as usize)?;
+            let sections = Sections::read(magic, &head, len).map_err(DescribeError::Malformed)?;
+            let header = if sections.constants.is_some() { layout.header } else { Header::None };
+            (Layout { header, ..layout }, sections.graph)
+        }
+        Header::Short(magic) => (layout, header::read_short(payload, magic)?.0),
+    };
+    let bytes = metadata(payload, at, size, "a FlatBuffer")?;
+    let root = read::read(schema, &bytes, payload, at).map_err(|mut error| {
+        error.at = error.at.map(|offset| offset.saturating_add(at as usize));
+        DescribeError::Malformed(error.to_string())
+    })?;
+    let end = match layout.header {
+        Header::None => None,
+        Header::Sections(_) => Some((at + size).next_multiple_of(header::ALIGNMENT)),
+        Header::Short(_) => Some(at + size),
+    };
+    let rest = match end.and_then(|end| Some((end, len.checked_sub(end)?))) {
+        Some((end, left)) if left > 0 => payload.part(end, left)?,
+        Some(_) | None => None,
+    };
+    if rest.is_none() && end.is_some_and(|end| end > len) {
+        layout.header = Header::None;
+    }
+    Ok(Content { root, layout, rest })
+}
+
+/// Writes a payload: its header, the FlatBuffer, and the bytes after it.
+///
+/// # Errors
+/// Content that is too large for the format, or cannot be read.
+pub fn encode(schema: &Schema, root: &Table, layout: Layout, rest: Option<&Blob>) -> Result<Blob, FlatError> {
+    let fail = |message: &str| FlatError { path: schema.root().name.clone(), at: None, message: message.to_owned() };
+    let bytes = write::write(schema, root, layout.serializer)?;
+    let rest_len = rest.map_or(0, Blob::len);
+    let head = match layout.header {
+        Header::None if rest_len > 0 => return Err(fail("bytes after a FlatBuffer without a header")),
+        Header::None => bytes,
+        Header::Sections(magic) => {
+            let sections = Sections::arranged(bytes.len() as u64, rest_len);
+            let sections = sections.ok_or_else(|| fail("more than the header can count"))?;
+            let mut head = sections.header(magic);
+            head.resize(sections.graph.0 as usize, 0);
+            head.extend_from_slice(&bytes);
+            head.resize(sections.constants.map_or(head.len(), |(at, _)| at as usize), 0);
+            head
+        }
+        Header::Short(magic) => header::write_short(magic, &bytes, rest_len),
+    };
+    let parts = [Some(Blob::bytes(head)), rest.cloned()];
+    Blob::joined(parts.into_iter().flatten()).ok_or_else(|| fail("more than 16 EiB"))
+}
+
+impl From<FlatError> for io::Error {
+    fn from(error: FlatError) -> io::Error {
+        io::Error::other(error)
+    }
+}

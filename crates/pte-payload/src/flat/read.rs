@@ -1,0 +1,226 @@
+//! Reads an untrusted FlatBuffer as a [`Table`] by a schema.
+//!
+//! Every access is checked. Tables that share bytes many times exhaust a [`Budget`] proportional to the size of the
+//! FlatBuffer, so that the tree is not larger than the file warrants.
+
+use std::fmt::Write as _;
+
+use super::schema::{Field, Object, Schema, Type};
+use super::value::{FlatError, Table, UnknownField, Value};
+use pte_model::data::Blob;
+use pte_model::format::flatbuffer::{Budget, FieldEnds, Vtable, array, follow, u32_at};
+
+/// Largest depth of tables in tables, as that of FlatBuffers' own verifier.
+const MAX_DEPTH: usize = 64;
+
+/// Cost of a table or a string: about its size in memory.
+const COST: u64 = 64;
+
+/// Reads the FlatBuffer that a payload has from `offset` on; `bytes` are its content.
+///
+/// # Errors
+/// What is malformed, with its path and its offset in `bytes`.
+pub fn read(schema: &Schema, bytes: &[u8], payload: &Blob, offset: u64) -> Result<Table, FlatError> {
+    let mut reader = Reader { schema, bytes, payload, offset, budget: Budget::of(bytes.len()), path: Vec::new() };
+    if let Some(identifier) = schema.identifier
+        && array(bytes, 4) != Some(identifier)
+    {
+        let found = bytes.get(4..8).unwrap_or_default().escape_ascii();
+        return reader
+            .fail(4, format!("expected the file identifier \"{}\", found \"{found}\"", identifier.escape_ascii()));
+    }
+    let Some(root) = follow(bytes, 0) else {
+        return reader.fail(0, format!("no root table in {} bytes", bytes.len()));
+    };
+    reader.table(root, schema.root, 0)
+}
+
+struct Reader<'a> {
+    schema: &'a Schema,
+    bytes: &'a [u8],
+    payload: &'a Blob,
+    /// Offset of the FlatBuffer in the payload.
+    offset: u64,
+    budget: Budget,
+    /// Fields that are being read, with the position in a vector.
+    path: Vec<(&'a str, Option<usize>)>,
+}
+
+impl<'a> Reader<'a> {
+    #[cold]
+    fn fail<T>(&self, at: usize, message: impl Into<String>) -> Result<T, FlatError> {
+        let mut path = self.schema.root().name.clone();
+        for (field, position) in &self.path {
+            _ = write!(path, ".{field}");
+            if let Some(position) = position {
+                _ = write!(path, "[{position}]");
+            }
+        }
+        Err(FlatError { path, at: Some(at), message: message.into() })
+    }
+
+    fn spend(&self, at: usize, cost: u64) -> Result<(), FlatError> {
+        match self.budget.spend(cost) {
+            true => Ok(()),
+            false => self.fail(at, "the tables share too many bytes"),
+        }
+    }
+
+    fn table(&mut self, at: usize, object: usize, depth: usize) -> Result<Table, FlatError> {
+        self.spend(at, COST)?;
+        let object = &self.schema.objects[object];
+        if depth == MAX_DEPTH {
+            return self.fail(at, format!("tables are nested deeper than {MAX_DEPTH}"));
+        }
+        let vtable = Vtable::of(self.bytes, at).filter(|vtable| {
+            let is_inside = vtable.at.checked_add(vtable.size).is_some_and(|end| end <= self.bytes.len());
+            is_inside && vtable.size >= 4 && vtable.size.is_multiple_of(2) && vtable.inline >= 4
+        });
+        let Some(vtable) = vtable.filter(|vtable| at + vtable.inline <= self.bytes.len()) else {
+            return self.fail(at, format!("expected a table `{}`, found no vtable", object.name));
+        };
+        let mut table = Table::default();
+        for field in &object.fields {
+            self.path.push((&field.name, None));
+            let offset = vtable.offset(self.bytes, field.at.into());
+            if let Some(value) = self.present(field, &vtable, at, offset, depth)? {
+                table.fields.push((field.at, value));
+            } else if field.is_required {
+                return self.fail(at, "a required field is missing");
+            }
+            self.path.pop();
+        }
+        table.unknown = self.unknown(at, &vtable, object)?;
+        Ok(table)
+    }
+
+    /// Reads a field at an offset in its table; `None` if it is absent.
+    fn present(
+        &mut self,
+        field: &'a Field,
+        vtable: &Vtable,
+        table: usize,
+        offset: Option<usize>,
+        depth: usize,
+    ) -> Result<Option<Value>, FlatError> {
+        let Some(offset) = offset else { return Ok(None) };
+        let at = table + offset;
+        let (size, _) = self.schema.inline(field.ty);
+        if offset < 4 || offset + size > vtable.inline {
+            return self.fail(at, format!("the field is at {offset}, outside of a table of {} bytes", vtable.inline));
+        }
+        Ok(Some(match field.ty {
+            Type::Number(scalar, _) => Value::Number(self.number(at, scalar.size())),
+            Type::Object(object) if self.schema.objects[object].layout.is_some() => {
+                Value::Struct(self.bytes[at..at + size].to_vec())
+            }
+            Type::Object(object) => Value::Table(self.table(self.target(at)?, object, depth + 1)?),
+            Type::Text => Value::Text(self.text(self.target(at)?)?),
+            Type::Union(index) => {
+                let union = &self.schema.enums[index];
+                let tag_at = vtable.offset(self.bytes, usize::from(field.at) - 1).map(|offset| table + offset);
+                let tag = tag_at.and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);
+                let Some(member) = union.member(tag) else {
+                    let message =
+                        format!("a member with the tag {tag}, expected a table of the union `{}`", union.name);
+                    return self.fail(at, message);
+                };
+                Value::Union(tag, self.table(self.target(at)?, member, depth + 1)?)
+            }
+            Type::Numbers(scalar, ..) => {
+                let (items, count) = self.vector(self.target(at)?, scalar.size())?;
+                let size = (count * scalar.size()) as u64;
+                match self.payload.part(self.offset + items as u64, size) {
+                    Ok(Some(blob)) => Value::Numbers(blob),
+                    Ok(None) | Err(_) => Value::Numbers(Blob::bytes(&self.bytes[items..items + size as usize])),
+                }
+            }
+            Type::Texts => {
+                let read = |reader: &mut Self, at| reader.text(reader.target(at)?);
+                Value::Texts(self.items(at, read)?)
+            }
+            Type::Objects(object) => match self.schema.objects[object].layout {
+                Some((size, _)) => {
+                    let (items, count) = self.vector(self.target(at)?, size)?;
+                    Value::Structs(self.bytes[items..items + count * size].to_vec())
+                }
+                None => {
+                    let read = |reader: &mut Self, at| reader.table(reader.target(at)?, object, depth + 1);
+                    Value::Tables(self.items(at, read)?)
+                }
+            },
+            Type::Array(..) => return self.fail(at, "an array in a table"),
+        }))
+    }
+
+    fn number(&self, at: usize, size: usize) -> u64 {
+        self.bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
+    fn target(&self, at: usize) -> Result<usize, FlatError> {
+        match follow(self.bytes, at) {
+            Some(target) => Ok(target),
+            None => self.fail(at, "the offset points outside of the FlatBuffer"),
+        }
+    }
+
+    /// Returns the offset of the first item of a vector, and the number of items.
+    fn vector(&self, at: usize, item: usize) -> Result<(usize, usize), FlatError> {
+        let count = u32_at(self.bytes, at).unwrap_or(0) as usize;
+        let end = count.checked_mul(item).and_then(|size| size.checked_add(at + 4));
+        if end.is_none_or(|end| end > self.bytes.len()) {
+            return self.fail(at, format!("a vector of {count} items exceeds the FlatBuffer"));
+        }
+        self.spend(at, (count * item) as u64)?;
+        Ok((at + 4, count))
+    }
+
+    fn items<T>(
+        &mut self,
+        at: usize,
+        mut read: impl FnMut(&mut Self, usize) -> Result<T, FlatError>,
+    ) -> Result<Vec<T>, FlatError> {
+        let (items, count) = self.vector(self.target(at)?, 4)?;
+        let mut found = Vec::new();
+        for position in 0..count {
+            if let Some((_, number)) = self.path.last_mut() {
+                *number = Some(position);
+            }
+            found.push(read(self, items + 4 * position)?);
+        }
+        Ok(found)
+    }
+
+    fn text(&self, at: usize) -> Result<String, FlatError> {
+        let (start, size) = self.vector(at, 1)?;
+        self.spend(at, COST)?;
+        match std::str::from_utf8(&self.bytes[start..start + size]) {
+            Ok(text) if self.bytes.get(start + size) == Some(&0) => Ok(text.to_owned()),
+            Ok(_) => self.fail(at, "the string has no terminator"),
+            Err(error) => self.fail(at, format!("the string is not UTF-8 at byte {}", error.valid_up_to())),
+        }
+    }
+
+    /// Reads the fields beyond the schema. Whether one is a number or an offset is not known: what cannot be one is a
+    /// number, and the writer of the tree is compared with the bytes.
+    fn unknown(&self, at: usize, vtable: &Vtable, object: &Object) -> Result<Vec<UnknownField>, FlatError> {
+        let known = object.slots();
+        let slots = (vtable.size - 4) / 2;
+        if slots <= known {
+            return Ok(Vec::new());
+        }
+        self.spend(at, 8 * slots as u64)?;
+        let offsets = (0..slots).map(|slot| vtable.offset(self.bytes, slot).unwrap_or(0) as u16);
+        let ends = FieldEnds::of(offsets.clone(), vtable.inline as u16);
+        let mut found = Vec::new();
+        for (slot, offset) in (0u16..).zip(offsets).skip(known).filter(|(_, offset)| *offset > 0) {
+            let end = ends.after(offset).map(|end| at + usize::from(end));
+            let Some(bytes) = end.and_then(|end| self.bytes.get(at + usize::from(offset)..end)) else {
+                return self.fail(at, format!("field {slot}, which the schema does not have, is outside of its table"));
+            };
+            let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes.len()).unwrap_or(0);
+            found.push(UnknownField { slot, bytes: bytes[..size].to_vec() });
+        }
+        Ok(found)
+    }
+}
