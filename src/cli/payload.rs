@@ -63,6 +63,9 @@ struct ShowArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; all by default
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
+    /// Print payloads by this schema, as YAML that has them again: a .bfbs, which `flatc --binary --schema` writes
+    #[arg(long, value_name = "BFBS")]
+    schema: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArguments<TextOrJson>,
 }
@@ -194,6 +197,18 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
         None => input.payloads.iter().collect(),
     };
     let (file, is_json) = (arguments.input.input.display().to_string(), arguments.format.is_json());
+    let schema = match &arguments.schema {
+        Some(path) if is_json => {
+            let message = "`--schema` prints YAML, expected no `--json`";
+            return Err(Error::input(Code::UnmetRequest, &path.display().to_string(), message).into());
+        }
+        Some(path) => {
+            let name = path.display().to_string();
+            let schema = std::fs::read(path).map_err(|error| Failure::reading(&name, &error))?;
+            Some((name, schema))
+        }
+        None => None,
+    };
     let mut options = PrintOptions::default();
     if arguments.input.input.as_os_str() != STREAM {
         (options.large_data, options.file) = (LargeData::Refer, file);
@@ -207,7 +222,11 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
         for (position, payload) in shown.iter().enumerate() {
             // Data that several delegates share are described once.
             let is_shared = arguments.payload.is_none();
-            let text = if is_json { json_text(payload, is_shared) } else { payload.yaml(is_shared, &options) };
+            let text = match &schema {
+                Some((name, schema)) => payload.yaml_by_schema(name, schema, &options),
+                None if is_json => json_text(payload, is_shared),
+                None => payload.yaml(is_shared, &options),
+            };
             let text = text.map_err(|error| {
                 let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
                 failed = Some(error);

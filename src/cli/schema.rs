@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(
                 std::fs::read_to_string(&path).unwrap_or_default(),
                 expected,
-                "`BLESS=1 cargo test --features schema -p pte-emit --lib schema` updates it"
+                "`BLESS=1 cargo test -p pte-emit --lib schema` updates it"
             );
         }
     }

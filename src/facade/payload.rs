@@ -10,13 +10,15 @@ use crate::facade::inspection::program_origin;
 use crate::facade::model::Model;
 use crate::facade::source::SourceContent;
 use crate::ir::yaml;
+use crate::printer::payload::FlatText;
 use crate::printer::{self, LargeData, PrintOptions};
 use pte_model::data::{Blob, BlobId, dedup};
-use pte_model::diagnostics::counted;
+use pte_model::diagnostics::{Code, counted};
 use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::reader;
-use pte_payload::description::Description;
+use pte_payload::description::{DescribeError, Description};
+use pte_payload::flat;
 use pte_xnnpack::payload::XnnpackPayload;
 use pte_xnnpack::payloads::Payloads;
 
@@ -251,8 +253,49 @@ impl Payload {
             let options = PrintOptions { large_data, ..options.clone() };
             let printed = printer::payload::graph(graph, &self.delegate, &options, indent, &mut out);
             printed.map_err(|error| self.error(&error))?;
+        } else if let Some(format) = opened.flat().filter(|_| description.problem.is_none() && !self.overlaps) {
+            let text = FlatText::of(format, &self.data);
+            self.flatbuffer(text, options, indent, &mut out)?;
         }
         Ok(out)
+    }
+
+    /// Returns the payload as YAML by a schema: a `.bfbs` file, which `flatc --binary --schema` writes. It has the keys
+    /// of a delegate, so that a source which has them, beside a copy of the file with this `name`, has the payload.
+    ///
+    /// ```no_run
+    /// # use pte_emit::{Model, PrintOptions};
+    /// let payloads = Model::open("model.pte")?.payloads()?;
+    /// let yaml = payloads[0].yaml_by_schema("npu.bfbs", &std::fs::read("npu.bfbs")?, &PrintOptions::default())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The schema or the payload is malformed, or they do not agree: the message has the path in the schema. Data that
+    /// cannot be read.
+    pub fn yaml_by_schema(&self, name: &str, schema: &[u8], options: &PrintOptions) -> Result<String, Error> {
+        let invalid = |of: &str, message: String| Error::input(Code::InvalidGraph, of, message);
+        let schema = flat::bfbs::read(schema).map_err(|message| invalid(name, message))?;
+        flat::read_by(&schema, flat::PLAIN, &self.data).map_err(|error| match error {
+            DescribeError::Io(error) => self.error(&error),
+            DescribeError::Malformed(message) => invalid(&self.source, format!("{}: {message}", self.path)),
+        })?;
+        let mut out = format!("{}:\n  backend: {}\n", yaml::text(&self.path), yaml::text(&self.backend));
+        self.flatbuffer(FlatText::by_schema(name, &schema, flat::PLAIN, &self.data), options, "  ", &mut out)?;
+        Ok(out)
+    }
+
+    fn flatbuffer(
+        &self,
+        text: Result<FlatText, String>,
+        options: &PrintOptions,
+        indent: &str,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
+        let options = PrintOptions { large_data, ..options.clone() };
+        let printed = printer::payload::flatbuffer(text, self.data.len(), &self.delegate, &options, indent, out);
+        printed.map_err(|error| self.error(&error))
     }
 
     fn error(&self, error: &io::Error) -> Error {

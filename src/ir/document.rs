@@ -14,10 +14,10 @@ use crate::overrides::OverrideValue;
 use pte_model::data::number::NumericValue;
 use pte_model::format::path::FieldPath;
 use pte_model::format::program::InstructionType;
-use pte_model::format::serializer::Serializer;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{ContainerMetadata, Device, EValue, MemoryPlanner, StackFrame};
+use pte_payload::flat::FlatWriter;
 use pte_releases::Release;
 use pte_xnnpack::model::NodeOperation;
 use pte_yaml::tree::{NodeId, SourceNode};
@@ -437,7 +437,7 @@ pub struct ParsedFlatBuffer<'a> {
     /// False without the header of the format.
     pub header: bool,
     /// Order of the parts; `None` for that of the format.
-    pub builder: Option<Serializer>,
+    pub writer: Option<FlatWriter>,
 }
 
 impl DataSource<'_> {

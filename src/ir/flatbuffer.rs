@@ -39,7 +39,7 @@ impl<'a> Finder<'_, 'a> {
             return None;
         }
         let header = if parsed.header { layout.header } else { Header::None };
-        let layout = Layout { header, serializer: parsed.builder.unwrap_or(layout.serializer) };
+        let layout = Layout { header, writer: parsed.writer.unwrap_or(layout.writer) };
         match flat::encode(&schema, &root?, layout, rest.as_ref()) {
             Ok(blob) => Some(blob),
             Err(error) => {

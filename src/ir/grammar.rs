@@ -271,7 +271,7 @@ macro_rules! grammar {
                 root: Form::Any, "The root table: a map of its fields. A table or a struct is a map, a member of a union a map with its name; numbers of an enum are names; a vector of numbers is a list, or data.";
                 constants: SOURCE, "Bytes after the FlatBuffer, in a format with a header.";
                 header: Bool, "false: the payload has no header, though its format has one; true.";
-                builder: OneOf(Serializer::WORDS), "Order of the parts: flatc from JSON, or builders (exir); that of the format's own writer.";
+                writer: OneOf(FlatWriter::WORDS), "Arrangement of the parts: that of flatc from JSON, of the builder of Python, or of functions for C++; that of the format's own writer, or flatc.";
             }
             IOTA = iota "start, start + step, and so on." required [] one of []
             => [node #[derive(Debug)] ParsedIota] {

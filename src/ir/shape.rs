@@ -193,12 +193,12 @@ macro_rules! shapes {
 use super::grammar::grammar;
 use crate::layout::options::{OPTIONS, OptionSpec};
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
-use pte_model::format::serializer::Serializer;
 use pte_model::format::words::MEMORY_FORMATS;
 use pte_model::format::{Kind, TableSchema};
 use pte_model::program::MemoryPlanner;
 use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use pte_model::program::instruction::INSTRUCTION_ROWS;
+use pte_payload::flat::FlatWriter;
 use pte_xnnpack::model::UNKNOWN_WORD;
 use pte_xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 

@@ -595,7 +595,7 @@ impl WriteRest for Data<'_> {
             (data_map::text, Text(text)) => map.value(key, text),
             (data_map::flatbuffer, FlatBuffer(parsed)) => self::map(map.key(key), |map| {
                 map.key(flatbuffer::schema).push_str(&yaml::path(&parsed.schema.value));
-                map.value(flatbuffer::builder, &parsed.builder.map(|builder| builder.to_string()));
+                map.value(flatbuffer::writer, &parsed.writer.map(|writer| writer.to_string()));
                 if !parsed.header {
                     map.value(flatbuffer::header, &false);
                 }

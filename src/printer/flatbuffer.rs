@@ -4,7 +4,7 @@ use std::io;
 
 use super::data::DataPrinter;
 use crate::ir::data::node_of;
-use crate::ir::document::{DataSource, ParsedFlatBuffer};
+use crate::ir::document::{At, DataSource, ParsedFlatBuffer};
 use crate::ir::flatbuffer::UNKNOWN;
 use crate::ir::{write, yaml};
 use pte_model::data::Blob;
@@ -13,7 +13,7 @@ use pte_model::diagnostics::is_unsafe;
 use pte_model::format::flatbuffer::Scalar;
 use pte_payload::flat::schema::{Enumeration, Schema, Type, element_type};
 use pte_payload::flat::value::{Table, Value};
-use pte_payload::flat::{self, Content, FlatFormat, Header};
+use pte_payload::flat::{self, Content, FlatFormat, Header, Layout};
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
 /// Largest size in bytes of a FlatBuffer that is printed as text.
@@ -22,28 +22,38 @@ const MAX_TEXT: u64 = 1 << 20;
 /// Largest number of characters of a line with a table.
 const WIDTH: usize = 110;
 
-/// A payload of a known format, which YAML reproduces.
+/// A payload that is a FlatBuffer of a schema, which YAML reproduces.
 #[derive(Debug)]
 pub struct FlatText {
-    format: &'static FlatFormat,
+    /// Name of the schema in the YAML.
+    schema: String,
+    /// Layout of the format's own writer.
+    expected: Layout,
     content: Content,
     root: SourceNode<'static>,
 }
 
 impl FlatText {
-    /// Reads a payload.
+    /// Reads a payload of a known format.
     ///
     /// # Errors
     /// Why it is not printed as text, as a clause.
     pub fn of(format: &'static FlatFormat, payload: &Blob) -> Result<FlatText, String> {
-        let content = format.exact(payload)?;
+        FlatText::by_schema(format.name, &format.schema(), format.layout, payload)
+    }
+
+    /// Reads a payload by a schema that has the name in the YAML.
+    ///
+    /// # Errors
+    /// As [`FlatText::of`].
+    pub fn by_schema(name: &str, schema: &Schema, expected: Layout, payload: &Blob) -> Result<FlatText, String> {
+        let content = flat::exact(schema, expected, payload)?;
         if payload.len() - content.rest.as_ref().map_or(0, Blob::len) > MAX_TEXT {
             return Err(format!("it has more than {MAX_TEXT} bytes without its constants"));
         }
-        let schema = format.schema();
-        let root = Nodes { schema: &schema }.table(&content.root, schema.root);
+        let root = Nodes { schema }.table(&content.root, schema.root);
         let root = root.ok_or("it has numbers that YAML cannot express")?;
-        Ok(FlatText { format, content, root })
+        Ok(FlatText { schema: name.to_owned(), expected, content, root })
     }
 
     /// Appends the keys of the FlatBuffer as lines that begin with `indent`. `name` is the base of the name of a file
@@ -52,13 +62,13 @@ impl FlatText {
     /// # Errors
     /// Data that cannot be read.
     pub fn print(&self, indent: &str, name: &str, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
-        let FlatText { format, content, root } = self;
-        out.push_str(&format!("{indent}schema: {}\n", format.name));
-        if content.layout.header == Header::None && format.layout.header != Header::None {
+        let FlatText { schema, expected, content, root } = self;
+        out.push_str(&format!("{indent}schema: {}\n", yaml::path(schema)));
+        if content.layout.header == Header::None && expected.header != Header::None {
             out.push_str(&format!("{indent}header: false\n"));
         }
-        if content.layout.serializer != format.layout.serializer {
-            out.push_str(&format!("{indent}builder: {}\n", content.layout.serializer));
+        if content.layout.writer != expected.writer {
+            out.push_str(&format!("{indent}writer: {}\n", content.layout.writer));
         }
         out.push_str(&format!("{indent}root:"));
         block(root, &format!("{indent}  "), indent.len() + 5, out);
@@ -74,12 +84,12 @@ impl FlatText {
     pub fn parsed(self) -> Option<ParsedFlatBuffer<'static>> {
         let layout = self.content.layout;
         self.content.rest.is_none().then(|| ParsedFlatBuffer {
-            schema: self.format.name.into(),
+            schema: At { id: NodeId::default(), value: self.schema.into() },
             root: self.root,
             data: Default::default(),
             constants: None,
-            header: layout.header == self.format.layout.header,
-            builder: Some(layout.serializer).filter(|serializer| *serializer != self.format.layout.serializer),
+            header: layout.header == self.expected.header,
+            writer: Some(layout.writer).filter(|writer| *writer != self.expected.writer),
         })
     }
 }
@@ -95,14 +105,6 @@ pub fn compile_spec(value: &[u8]) -> DataSource<'static> {
         Ok(text) if !text.is_empty() && !text.chars().any(is_unsafe) => DataSource::Text(text.to_owned().into()),
         Ok(_) | Err(_) => DataSource::Bytes(value.into()),
     }
-}
-
-/// Returns the content of a table as text on one or several lines, for payloads by schemas of users.
-pub fn text(schema: &Schema, root: &Table, indent: &str) -> Option<String> {
-    let node = Nodes { schema }.table(root, schema.root)?;
-    let mut out = String::new();
-    block(&node, indent, WIDTH, &mut out);
-    Some(out)
 }
 
 /// Appends a value after its key: on the line, or as a block of lines that begin with `indent`.

@@ -7,6 +7,7 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::extracted::ExtractedFiles;
+pub use super::flatbuffer::FlatText;
 use super::graph::NamedGraph;
 use super::options::PrintOptions;
 use crate::ir::yaml::{self, FlowMap};
@@ -89,6 +90,32 @@ pub fn graph(
         }
         Err(reason) => {
             let _ = writeln!(out, "{indent}# Not printed as a graph: {}.", escaped(&reason));
+            Ok(())
+        }
+    }
+}
+
+/// Appends a payload that is a FlatBuffer, as lines that begin with `indent`: the key of a delegate with its data, or a
+/// comment with the reason why it is not printed.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn flatbuffer(
+    text: Result<FlatText, String>,
+    len: u64,
+    name: &str,
+    options: &PrintOptions,
+    indent: &str,
+    out: &mut String,
+) -> io::Result<()> {
+    match text {
+        Ok(text) => {
+            let extracted = RefCell::new(ExtractedFiles::default());
+            let _ = writeln!(out, "{indent}data:\n{indent}  flatbuffer:");
+            text.print(&format!("{indent}    "), name, out, &mut DataPrinter::new(options, len, &extracted))
+        }
+        Err(reason) => {
+            let _ = writeln!(out, "{indent}# Not printed as text: {}.", escaped(&reason));
             Ok(())
         }
     }

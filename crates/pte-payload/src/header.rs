@@ -139,13 +139,15 @@ pub fn read_short(payload: &Blob, magic: &str) -> Result<((u64, u64), Facts), De
     Ok(((SHORT_HEADER, data - SHORT_HEADER), Facts::default().with("header", header)))
 }
 
-/// Returns the header of MPS and MLX, and the graph after it, as far as the data, which have `size` bytes.
+/// Returns the header of MPS and MLX, the graph and zeros, as far as the data, which are aligned and have `size` bytes.
 pub fn write_short(magic: &str, graph: &[u8], size: u64) -> Vec<u8> {
+    let data = (SHORT_HEADER + graph.len() as u64).next_multiple_of(ALIGNMENT);
     let mut head = vec![0; 4];
     head.extend_from_slice(magic.as_bytes());
-    head.extend_from_slice(&(SHORT_HEADER + graph.len() as u64).to_le_bytes());
+    head.extend_from_slice(&data.to_le_bytes());
     head.extend_from_slice(&size.to_le_bytes());
     head.extend_from_slice(graph);
+    head.resize(data as usize, 0);
     head
 }
 

@@ -9,7 +9,7 @@ use crate::ir::document::{Data, DataSource, ParsedFlatBuffer, ParsedIota, Random
 use crate::ir::shape::{self, data_map, flatbuffer, random};
 use pte_model::data::number::{NumericValue, number_word};
 use pte_model::diagnostics::Code;
-use pte_model::format::serializer::Serializer;
+use pte_payload::flat::FlatWriter;
 use pte_yaml::tree::{NodeId, NodeValue, SourceNode};
 
 impl Decoder {
@@ -101,12 +101,12 @@ impl Decoder {
         let schema = fields.take(flatbuffer::schema).and_then(|node| self.path(node, "the name of a schema"));
         let constants = fields.take(flatbuffer::constants).and_then(|node| self.data(node));
         let header = fields.take(flatbuffer::header).and_then(|node| self.bool(node)).unwrap_or(true);
-        let builder = fields.value(self, flatbuffer::builder, Decoder::position);
-        let builder = builder.map(|position| Serializer::ALL[position]);
+        let writer = fields.value(self, flatbuffer::writer, Decoder::position);
+        let writer = writer.map(|position| FlatWriter::ALL[position]);
         let root = fields.take(flatbuffer::root)?;
         let mut data = HashMap::new();
         self.possible_data(&root, &mut data);
-        Some(ParsedFlatBuffer { schema: schema?, root, data, constants, header, builder })
+        Some(ParsedFlatBuffer { schema: schema?, root, data, constants, header, writer })
     }
 
     /// Decodes the maps of a tree that have a key of data. Their errors count only where the schema has a vector.

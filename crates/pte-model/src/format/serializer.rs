@@ -27,7 +27,7 @@ words! {
         Flatc "flatc",
         /// Python's object API with a `flatbuffers` package before 25.12.19.
         ExirSharedVtables "exir-shared-vtables",
-    } Display;
+    }
 }
 
 /// Choices of a serializer.

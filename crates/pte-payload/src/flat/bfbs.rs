@@ -38,6 +38,8 @@ pub fn read(bytes: &[u8]) -> Result<Schema, String> {
             name: object.name().to_owned(),
             layout: is_struct(object).then(|| (size("bytesize"), size("minalign"))),
             fields: fields.collect::<Result<Vec<Field>, String>>()?,
+            order: Vec::new(),
+            added: Vec::new(),
         });
     }
     // The members of unions are tables only.

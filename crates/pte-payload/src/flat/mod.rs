@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, LazyLock};
 
 use pte_model::data::Blob;
-use pte_model::format::serializer::Serializer;
+use pte_model::format::words::words;
 
 use super::description::{DescribeError, metadata};
 use super::header::{self, HEADER, Sections};
@@ -22,6 +22,19 @@ use value::{FlatError, Table};
 
 /// Largest size in bytes of a schema of a user.
 pub const MAX_SCHEMA: u64 = 16 << 20;
+
+words! {
+    /// Writers of FlatBuffers, which arrange the same content differently.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FlatWriter {
+        /// flatc, from JSON.
+        Flatc "flatc",
+        /// The builder of Python, with strings that are shared.
+        Python "python",
+        /// Functions that flatc generates for C++, with arguments evaluated from the last one on.
+        Cpp "cpp",
+    } Display;
+}
 
 /// What is around the FlatBuffer of a payload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,11 +54,11 @@ pub struct Layout {
     /// What is before the FlatBuffer.
     pub header: Header,
     /// Order in the FlatBuffer.
-    pub serializer: Serializer,
+    pub writer: FlatWriter,
 }
 
 /// Layout of a FlatBuffer alone, as flatc writes it from JSON.
-pub const PLAIN: Layout = Layout { header: Header::None, serializer: Serializer::Flatc };
+pub const PLAIN: Layout = Layout { header: Header::None, writer: FlatWriter::Flatc };
 
 /// A format of payloads, or of compile options, that is a FlatBuffer.
 #[derive(Debug)]
@@ -58,21 +71,21 @@ pub struct FlatFormat {
 }
 
 macro_rules! formats {
-    ($( $schema:ident $file:literal $header:expr, $serializer:ident; )*) => {
+    ($( $schema:ident $file:literal $header:expr, $writer:ident; )*) => {
         $( static $schema: LazyLock<Arc<Schema>> = LazyLock::new(|| parsed(include_str!(concat!("../../schemas/", $file, ".schema"))).into()); )*
         const FORMATS: &[FlatFormat] = &[$(
-            FlatFormat { name: $file, layout: Layout { header: $header, serializer: Serializer::$serializer }, schema: &$schema }
+            FlatFormat { name: $file, layout: Layout { header: $header, writer: FlatWriter::$writer }, schema: &$schema }
         ),*];
     };
 }
 formats! {
     ENN_OPTIONS "enn_options" Header::None, Flatc;
-    MLX "mlx" Header::Short("MLX0"), Exir;
+    MLX "mlx" Header::Short("MLX0"), Python;
     MPS "mps" Header::Short("MP00"), Flatc;
-    NATIVE "native" Header::None, Exir;
-    QCIR "qcir" Header::None, Exir;
+    NATIVE "native" Header::None, Flatc;
+    QCIR "qcir" Header::None, Cpp;
     QNN_OPTIONS "qnn_options" Header::None, Flatc;
-    TOSA "tosa" Header::None, Exir;
+    TOSA "tosa" Header::None, Cpp;
     VULKAN "vulkan" Header::Sections(b"VH00"), Flatc;
 }
 
@@ -147,9 +160,8 @@ pub fn exact(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Content,
     let mut content = read_by(schema, layout, payload).map_err(|error| error.to_string())?;
     let head = payload.len() - content.rest.as_ref().map_or(0, Blob::len);
     let found = payload.read_at(0, head as usize).map_err(|error| error.to_string())?;
-    let known = [Serializer::Flatc, Serializer::Exir, Serializer::ExirSharedVtables];
-    for serializer in [layout.serializer].into_iter().chain(known) {
-        content.layout.serializer = serializer;
+    for writer in [layout.writer].into_iter().chain(FlatWriter::ALL) {
+        content.layout.writer = writer;
         let written = encode(schema, &content.root, content.layout, content.rest.as_ref());
         let is_equal = |written: &Blob| {
             written.len() == payload.len() && written.read_at(0, head as usize).is_ok_and(|written| written == found)
@@ -203,7 +215,7 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
 /// Content that is too large for the format, or cannot be read.
 pub fn encode(schema: &Schema, root: &Table, layout: Layout, rest: Option<&Blob>) -> Result<Blob, FlatError> {
     let fail = |message: &str| FlatError { path: schema.root().name.clone(), at: None, message: message.to_owned() };
-    let bytes = write::write(schema, root, layout.serializer)?;
+    let bytes = write::write(schema, root, layout.writer)?;
     let rest_len = rest.map_or(0, Blob::len);
     let head = match layout.header {
         Header::None if rest_len > 0 => return Err(fail("bytes after a FlatBuffer without a header")),
@@ -226,5 +238,89 @@ pub fn encode(schema: &Schema, root: &Table, layout: Layout, rest: Option<&Blob>
 impl From<FlatError> for io::Error {
     fn from(error: FlatError) -> io::Error {
         io::Error::other(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value::Value;
+    use super::*;
+
+    #[test]
+    fn all_schemas_are_valid() {
+        for format in formats() {
+            assert!(!format.schema().root().fields.is_empty(), "{}", format.name);
+        }
+        assert_eq!(REFLECTION.root().name, "Schema");
+    }
+
+    fn shapes() -> Schema {
+        let text = "identifier TEST\nroot Root\nenum Kind:uint8 NONE SMALL LARGE=7\nstruct Pair low:int8 high:int32\n\
+                    union Member Leaf Root\ntable Leaf name:string! kind:Kind=LARGE\n\
+                    table Root leaf:Leaf pair:Pair member:Member leaves:[Leaf] pairs:[Pair] texts:[string]\n  \
+                    numbers:[int16] data:bytes@16 ratio:float64=0.5 -";
+        Schema::parse(text).unwrap()
+    }
+
+    fn sample() -> Table {
+        let leaf = |name: &str| Table {
+            fields: vec![(0, Value::Text(name.into())), (1, Value::Number(1))],
+            ..Table::default()
+        };
+        let pair = vec![1, 0, 0, 0, 2, 0, 0, 0];
+        let fields = vec![
+            (0, Value::Table(leaf("a"))),
+            (1, Value::Struct(pair.clone())),
+            (3, Value::Union(1, leaf("b"))),
+            (4, Value::Tables(vec![leaf("c"), leaf("a")])),
+            (5, Value::Structs([pair.clone(), pair].concat())),
+            (6, Value::Texts(vec!["a".into(), String::new()])),
+            (7, Value::Numbers(Blob::bytes([1, 0, 2, 0]))),
+            (8, Value::Numbers(Blob::bytes([9; 5]))),
+            (9, Value::Number(1.5f64.to_bits())),
+        ];
+        Table { fields, unknown: vec![value::UnknownField { slot: 11, bytes: vec![7, 0, 0, 0] }] }
+    }
+
+    #[test]
+    fn what_is_written_is_read_by_every_writer() {
+        let schema = shapes();
+        for writer in FlatWriter::ALL {
+            let layout = Layout { header: Header::None, writer };
+            let payload = encode(&schema, &sample(), layout, None).unwrap();
+            assert_eq!(exact(&schema, layout, &payload).unwrap().root, sample(), "{writer}");
+        }
+    }
+
+    #[test]
+    fn mutants_are_errors_or_other_content() {
+        let schema = shapes();
+        let bytes = encode(&schema, &sample(), PLAIN, None).unwrap().to_vec().unwrap();
+        for at in 0..bytes.len() {
+            for byte in [0, 1, 0x7f, 0x80, 0xff, bytes[at].wrapping_add(4)] {
+                let mut mutant = bytes.clone();
+                mutant[at] = byte;
+                let _ = exact(&schema, PLAIN, &Blob::bytes(mutant));
+            }
+            let _ = exact(&schema, PLAIN, &Blob::bytes(&bytes[..at]));
+        }
+        let error = read_by(&schema, PLAIN, &Blob::bytes(*b"\x08\0\0\0TEXT")).unwrap_err().to_string();
+        assert_eq!(error, "Root: expected the file identifier \"TEST\", found \"TEXT\" (at byte 0x4)");
+    }
+
+    #[test]
+    fn schemas_that_contradict_themselves_are_errors() {
+        let error = |text: &str| Schema::parse(text).unwrap_err();
+        assert_eq!(error("table A b:B"), "line 1: unknown type `B`");
+        assert_eq!(error("table A"), "the schema has no root table");
+        assert_eq!(error("root A\nstruct A b:int8"), "the schema has no root table");
+        assert!(error("root T\ntable T\nstruct A a:A").contains("struct `A`"));
+    }
+
+    /// The schema of schemas describes itself: the file of a schema is read by it.
+    #[test]
+    fn binary_schemas_are_read() {
+        let error = bfbs::read(b"\x08\0\0\0BFBS\0\0\0\0").unwrap_err();
+        assert!(error.starts_with("Schema: "), "{error}");
     }
 }

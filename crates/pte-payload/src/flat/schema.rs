@@ -13,7 +13,8 @@
 //! ```
 //!
 //! A field is `name:type`, with `=default` and `!` if it is required; `-` is a slot without a field. A union takes two
-//! slots. `bytes` is a vector of `uint8`. Nothing is read or written here.
+//! slots. `bytes` is a vector of `uint8`, `bytes@16` one whose first byte has this alignment. `order TABLE FIELD ...` and
+//! `added TABLE FIELD ...` have the order of [`Object::order`] and [`Object::added`]. Nothing is read or written here.
 
 use std::collections::HashMap;
 
@@ -48,6 +49,10 @@ pub struct Object {
     pub layout: Option<(usize, usize)>,
     /// Fields, ascending by [`Field::at`].
     pub fields: Vec<Field>,
+    /// Slots in the order in which their writer creates what they refer to; the others follow in their own order.
+    pub order: Vec<u16>,
+    /// Slots in the order in which a writer in Python adds them; the others follow in their own order.
+    pub added: Vec<u16>,
 }
 
 /// A field of a table or a struct.
@@ -295,7 +300,21 @@ impl Schema {
                 }
                 // The layout of structs follows when all are known.
                 let layout = (*keyword == "struct").then_some((0, 1));
-                self.objects.push(Object { name: (*name).to_owned(), layout, fields });
+                self.objects.push(Object {
+                    name: (*name).to_owned(),
+                    layout,
+                    fields,
+                    order: Vec::new(),
+                    added: Vec::new(),
+                });
+            }
+            "order" | "added" => {
+                let object = names.objects.get(name).ok_or_else(|| format!("unknown table `{name}`"))?;
+                let object = &mut self.objects[*object];
+                let slot =
+                    |name: &&str| object.field(name).map(|field| field.at).ok_or_else(|| format!("no field `{name}`"));
+                let slots: Result<Vec<u16>, String> = rest.iter().map(slot).collect();
+                *(if *keyword == "order" { &mut object.order } else { &mut object.added }) = slots?;
             }
             _ => return Err(format!("unknown word `{keyword}`")),
         }

@@ -2,24 +2,25 @@
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use super::schema::{Schema, Type};
+use super::FlatWriter;
+use super::schema::{Object, Schema, Type};
 use super::value::{FlatError, Table, Value};
 use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};
-use pte_model::format::serializer::{EmptyVector, Serializer, SerializerFacts, SlotOrder};
+use pte_model::format::serializer::EmptyVector;
 
 /// Writes a table that has the types of the schema's root.
 ///
 /// # Errors
 /// More than a FlatBuffer holds, data that cannot be read.
-pub fn write(schema: &Schema, root: &Table, serializer: Serializer) -> Result<Vec<u8>, FlatError> {
+pub fn write(schema: &Schema, root: &Table, writer: FlatWriter) -> Result<Vec<u8>, FlatError> {
     let fail = |message: String| FlatError { path: schema.root().name.clone(), at: None, message };
     if size(root) > MAX_FLATBUFFER {
         return Err(fail(format!("the content exceeds the {MAX_FLATBUFFER} bytes of a FlatBuffer")));
     }
     let builder = FlatBufferBuilder::with_capacity(1 << 10);
-    let mut writer = Writer { schema, facts: serializer.facts(), builder };
-    let root = writer.table(root, schema.root).map_err(|error| fail(error.to_string()))?;
+    let mut writer = Writer { schema, writer, builder };
+    let root = writer.table(root, schema.root, false).map_err(|error| fail(error.to_string()))?;
     let identifier = schema.identifier.as_ref().map(|identifier| str::from_utf8(identifier));
     let identifier = identifier.transpose().map_err(|_| fail("an identifier that is not ASCII".to_owned()))?;
     writer.builder.finish(root, identifier);
@@ -45,7 +46,7 @@ fn size(table: &Table) -> u64 {
 
 struct Writer<'a> {
     schema: &'a Schema,
-    facts: &'static SerializerFacts,
+    writer: FlatWriter,
     builder: FlatBufferBuilder<'static>,
 }
 
@@ -66,13 +67,36 @@ impl Slot<'_> {
 }
 
 impl Writer<'_> {
-    fn table(&mut self, table: &Table, object: usize) -> std::io::Result<Offset> {
+    /// Writes a table after what it refers to. `is_member` is true for the member of a union.
+    fn table(&mut self, table: &Table, object: usize, is_member: bool) -> std::io::Result<Offset> {
+        let schema = self.schema;
+        let object = &schema.objects[object];
+        let mut values: Vec<&(u16, Value)> = table.fields.iter().collect();
+        sort(&object.order, &mut values, |(slot, _)| *slot);
+        if is_member && self.writer == FlatWriter::Cpp {
+            values.reverse();
+        }
+        // Functions for C++ take vectors of strings that exist.
+        let texts = values.iter().filter(|_| self.writer == FlatWriter::Cpp).filter_map(|(slot, value)| match value {
+            Value::Texts(texts) => Some((*slot, texts)),
+            _ => None,
+        });
+        let texts: Vec<(u16, &Vec<String>)> = texts.collect();
+        let mut strings: Vec<(u16, Vec<Offset>)> = Vec::new();
         let mut slots: Vec<(u16, Slot<'_>)> = Vec::new();
-        for (slot, value) in &table.fields {
-            let field = self.schema.objects[object].fields.iter().find(|field| field.at == *slot);
-            let Some(ty) = field.map(|field| field.ty) else { continue };
+        for (slot, value) in values {
+            let Some(ty) = object.fields.iter().find(|field| field.at == *slot).map(|field| field.ty) else { continue };
             if let (Type::Union(_), Value::Union(tag, _)) = (ty, value) {
                 slots.push((slot - 1, Slot::Field(FieldValue::Byte(*tag))));
+            }
+            if texts.iter().any(|(of, _)| of == slot) {
+                if strings.is_empty() {
+                    strings = texts.iter().map(|(slot, texts)| (*slot, self.strings(texts))).collect();
+                }
+                let items = strings.iter().find(|(of, _)| of == slot).map_or(&[][..], |(_, items)| items);
+                let vector = write::vector(&mut self.builder, EmptyVector::Aligned, items);
+                slots.push((*slot, Slot::Field(FieldValue::Child(Some(vector)))));
+                continue;
             }
             slots.push((*slot, self.field(ty, value)?));
         }
@@ -80,17 +104,26 @@ impl Writer<'_> {
             let bits = field.bytes.iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
             slots.push((field.slot, Slot::Field(FieldValue::of_bits(bits, field.bytes.len()))));
         }
+        slots.sort_by_key(|(slot, _)| *slot);
         let start = self.builder.start_table();
-        match self.facts.slots {
-            SlotOrder::Ascending => slots.iter().for_each(|(slot, value)| self.push(*slot, value)),
-            SlotOrder::BySize => {
+        self.slots(object, slots);
+        Ok(WIPOffset::new(self.builder.end_table(start).value()))
+    }
+
+    /// Writes the slots of a table.
+    fn slots(&mut self, object: &Object, mut slots: Vec<(u16, Slot<'_>)>) {
+        match self.writer {
+            FlatWriter::Python => {
+                sort(&object.added, &mut slots, |(slot, _)| *slot);
+                slots.iter().for_each(|(slot, value)| self.push(*slot, value));
+            }
+            FlatWriter::Flatc | FlatWriter::Cpp => {
                 for size in [8, 4, 2, 1] {
                     let of_size = slots.iter().rev().filter(|(_, value)| value.order() == size);
                     of_size.for_each(|(slot, value)| self.push(*slot, value));
                 }
             }
         }
-        Ok(WIPOffset::new(self.builder.end_table(start).value()))
     }
 
     fn push(&mut self, slot: u16, value: &Slot<'_>) {
@@ -102,24 +135,26 @@ impl Writer<'_> {
 
     /// Writes what a field refers to.
     fn field<'v>(&mut self, ty: Type, value: &'v Value) -> std::io::Result<Slot<'v>> {
+        let empty = self.empty();
         let child = match value {
             Value::Number(bits) => {
                 let (size, _) = self.schema.inline(ty);
                 return Ok(Slot::Field(FieldValue::of_bits(*bits, size)));
             }
             Value::Struct(bytes) => return Ok(Slot::Struct(bytes, self.schema.inline(ty).1)),
-            Value::Text(text) => WIPOffset::new(self.builder.create_string(text).value()),
+            Value::Text(text) => self.string(text),
             Value::Table(table) => match ty {
-                Type::Object(object) => self.table(table, object)?,
+                Type::Object(object) => self.table(table, object, false)?,
                 _ => return Err(std::io::Error::other("a table in a field of another type")),
             },
             Value::Union(tag, table) => {
                 let member = if let Type::Union(index) = ty { self.schema.enums[index].member(*tag) } else { None };
                 let member = member.ok_or_else(|| std::io::Error::other(format!("no member has the tag {tag}")))?;
-                self.table(table, member)?
+                self.table(table, member, true)?
             }
             Value::Numbers(blob) => {
                 let (size, alignment) = match ty {
+                    Type::Numbers(scalar, ..) if self.writer == FlatWriter::Cpp => (scalar.size(), scalar.size()),
                     Type::Numbers(scalar, _, alignment) => (scalar.size(), alignment.max(scalar.size())),
                     _ => (1, 1),
                 };
@@ -131,24 +166,48 @@ impl Writer<'_> {
                 self.vector(bytes, size, alignment)
             }
             Value::Texts(texts) => {
-                let strings: Vec<Offset> =
-                    texts.iter().map(|text| WIPOffset::new(self.builder.create_string(text).value())).collect();
-                write::vector(&mut self.builder, self.facts.empty_vector, &strings)
+                let strings = self.strings(texts);
+                write::vector(&mut self.builder, empty, &strings)
             }
             Value::Tables(tables) => {
                 let Type::Objects(object) = ty else { return Err(std::io::Error::other("tables in another type")) };
                 let tables: std::io::Result<Vec<Offset>> =
-                    tables.iter().map(|table| self.table(table, object)).collect();
-                write::vector(&mut self.builder, self.facts.empty_vector, &tables?)
+                    tables.iter().map(|table| self.table(table, object, false)).collect();
+                write::vector(&mut self.builder, empty, &tables?)
             }
         };
         Ok(Slot::Field(FieldValue::Child(Some(child))))
     }
 
     fn vector(&mut self, bytes: &[u8], size: usize, alignment: usize) -> Offset {
-        match bytes.is_empty() && self.facts.empty_vector == EmptyVector::LengthOnly {
+        match bytes.is_empty() && self.empty() == EmptyVector::LengthOnly {
             true => write::bare_length(&mut self.builder),
             false => write::items(&mut self.builder, bytes, bytes.len() / size.max(1), alignment),
         }
     }
+
+    fn string(&mut self, text: &str) -> Offset {
+        let string = match self.writer {
+            FlatWriter::Python => self.builder.create_shared_string(text),
+            FlatWriter::Flatc | FlatWriter::Cpp => self.builder.create_string(text),
+        };
+        WIPOffset::new(string.value())
+    }
+
+    fn strings(&mut self, texts: &[String]) -> Vec<Offset> {
+        texts.iter().map(|text| self.string(text)).collect()
+    }
+
+    /// Returns how the writer writes empty vectors.
+    fn empty(&self) -> EmptyVector {
+        match self.writer {
+            FlatWriter::Flatc => EmptyVector::LengthOnly,
+            FlatWriter::Python | FlatWriter::Cpp => EmptyVector::Aligned,
+        }
+    }
+}
+
+/// Sorts by the position of a slot in a list; those that it does not have follow in their order.
+fn sort<T>(order: &[u16], items: &mut [T], slot: impl Fn(&T) -> u16) {
+    items.sort_by_key(|item| order.iter().position(|slot_of| *slot_of == slot(item)).unwrap_or(order.len()));
 }
