@@ -79,6 +79,8 @@ pub struct ReportedFile {
 pub struct BaseProgram {
     /// Its graphs. Differences are marked as in the graphs of the newer program.
     pub graph: ProgramGraph,
+    /// Its memory, as [`ReportDocument::memory`].
+    pub memory: ProgramMemory,
     /// By method of the newer program: the method of the older one with the same name, if there is one.
     pub methods: Vec<Option<BaseMethod>>,
 }
@@ -96,8 +98,13 @@ pub struct BaseMethod {
 }
 
 impl BaseProgram {
-    /// Joins the graphs of two programs: `found` has what of the older one and the newer one corresponds.
-    pub fn new(base: ProgramGraph, newer: &ProgramGraph, found: Vec<MethodCorrespondence>) -> BaseProgram {
+    /// Joins two programs: `found` has what of the older one and the newer one corresponds.
+    pub fn new(
+        graph: ProgramGraph,
+        memory: ProgramMemory,
+        newer: &ProgramGraph,
+        found: Vec<MethodCorrespondence>,
+    ) -> BaseProgram {
         let mut methods: Vec<Option<BaseMethod>> = newer.methods.iter().map(|_| None).collect();
         for MethodCorrespondence { methods: (method, number), instructions, values } in found {
             let (Some(newer), Some(entry)) = (newer.methods.get(number), methods.get_mut(number)) else { continue };
@@ -107,7 +114,7 @@ impl BaseProgram {
                 values: by_newer(newer.values.len(), &values),
             });
         }
-        BaseProgram { graph: base, methods }
+        BaseProgram { graph, memory, methods }
     }
 }
 

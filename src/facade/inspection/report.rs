@@ -138,11 +138,7 @@ impl Model {
             Err(error) => Some(error.to_string()),
         };
         let view = program.as_ref().ok().map(Inspected::view);
-        let data_files = self.data_file_sizes()?;
-        let memory = program.as_ref().ok().zip(view.as_ref()).map(|(inspected, view)| {
-            let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
-            ProgramMemory::new(view, loaded, RuntimeKind::default())
-        });
+        let memory = program.as_ref().ok().map(|inspected| memory(self, inspected)).transpose()?;
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
         let text = view.as_ref().map(|view| {
@@ -208,6 +204,13 @@ fn bytes(model: &Model, program: Option<&Program>) -> Result<Option<ReportedByte
     ReportedBytes::read(&origin, format, program).map(Some).map_err(|error| model.source().unreadable(&error))
 }
 
+/// Returns the memory of a program.
+fn memory(model: &Model, inspected: &Inspected) -> Result<ProgramMemory, Error> {
+    let data_files = model.data_file_sizes()?;
+    let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
+    Ok(ProgramMemory::new(&inspected.view(), loaded, RuntimeKind::default()))
+}
+
 /// Returns the program of the older one of two models, with what of it corresponds to the newer one.
 fn base(before: &Model, newer: &Model, graph: &ProgramGraph, changes: &[Difference]) -> Result<BaseProgram, Error> {
     let inspected = Inspected::of(before)?;
@@ -216,7 +219,7 @@ fn base(before: &Model, newer: &Model, graph: &ProgramGraph, changes: &[Differen
     let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
     let base = ProgramGraph::new(&inspected.view(), &[], &changed);
     let sides = [before.side()?, newer.side()?];
-    Ok(BaseProgram::new(base, graph, pte_diff::correspondence([&sides[0], &sides[1]])))
+    Ok(BaseProgram::new(base, memory(before, &inspected)?, graph, pte_diff::correspondence([&sides[0], &sides[1]])))
 }
 
 /// Returns a result, but an error of reading a file as an error.

@@ -169,6 +169,7 @@ fn the_older_program_shows_what_was_removed() {
     assert_eq!(removed["base"]["methods"][0]["nodes"], json!([0, 2, 3]));
     let node = &removed["base"]["graph"]["methods"][0]["nodes"][1];
     assert!(node["differences"].is_array(), "{node}");
+    assert_eq!(added["base"]["memory"], removed["memory"]);
 }
 
 #[cfg(unix)]

@@ -71,7 +71,7 @@ export interface ReportDocument {
   /**
    * Memory of the program, as `pte-emit memory --json` prints it; null if it cannot be read.
    */
-  memory: ProgramMemory | null;
+  memory: ProgramMemory1 | null;
   /**
    * Name of the source.
    */
@@ -98,6 +98,7 @@ export interface ReportDocument {
  */
 export interface BaseProgram {
   graph: ProgramGraph;
+  memory: ProgramMemory;
   /**
    * By method of the newer program: the method of the older one with the same name, if there is one.
    */
@@ -605,6 +606,479 @@ export interface GraphWeight {
    * Values that have it: index of the method, and of the value.
    */
   values?: [number, number][];
+}
+/**
+ * Its memory, as `ReportDocument::memory`.
+ */
+export interface ProgramMemory {
+  /**
+   * Binary interface that the sizes of the method allocator are for.
+   */
+  abi: "64" | "arm32";
+  largest_method: MemoryTotal;
+  loaded: LoadedProgram;
+  /**
+   * Methods in the order of the program.
+   */
+  methods: MethodFootprint[];
+  /**
+   * Processor that the memory of delegates is for.
+   */
+  processor: "x86-avx512" | "x86-avx2" | "arm64" | "arm32";
+  total: MemoryTotal2;
+  /**
+   * Version of the serialised form: it grows when a key changes.
+   */
+  version: 4;
+}
+/**
+ * Largest total of a method; `MemoryTotal::with_files` includes the program.
+ */
+export interface MemoryTotal {
+  /**
+   * Both numbers are lower bounds.
+   */
+  at_least: boolean;
+  /**
+   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
+   */
+  bytes: number;
+  /**
+   * Both numbers contain estimates of the memory of delegates.
+   */
+  estimated: boolean;
+  /**
+   * Bytes with files that a loader reads into RAM.
+   */
+  with_files: number;
+  /**
+   * `MemoryTotal::with_files` is a lower bound.
+   */
+  with_files_at_least: boolean;
+}
+/**
+ * Bytes of the files that are in RAM as long as the program, if a loader reads them there.
+ */
+export interface LoadedProgram {
+  /**
+   * The size is a lower bound: the program needs a `.ptd` file that is not given.
+   */
+  at_least: boolean;
+  /**
+   * Size in bytes: the sum of the others.
+   */
+  bytes: number;
+  /**
+   * Segment of the constants.
+   */
+  constants: number;
+  /**
+   * Headers and FlatBuffers of the `.ptd` files.
+   */
+  data_files: number;
+  /**
+   * Header and FlatBuffer, which also has inline constants and payloads.
+   */
+  program: number;
+}
+/**
+ * Memory of a method, part of `ProgramMemory`.
+ */
+export interface MethodFootprint {
+  /**
+   * Bytes that its delegates take from the heap, of those that are counted.
+   */
+  delegate_bytes: number;
+  /**
+   * Memory that its delegates take, in the order of the program.
+   */
+  delegates: DelegateFootprint[];
+  inputs: BoundaryBuffers;
+  /**
+   * Label of each instruction: the operator, the backend, or the kind of the instruction. Long names are truncated.
+   */
+  instructions: string[];
+  loaded: LoadedMethod;
+  method_allocator: MethodAllocator;
+  /**
+   * Name; empty if it has none.
+   */
+  name: string;
+  /**
+   * Backends whose own memory the total does not contain, or not all of it.
+   */
+  not_counted: string[];
+  outputs: BoundaryBuffers1;
+  /**
+   * Size of all pools in bytes.
+   */
+  planned: number;
+  /**
+   * Pools that are not empty, in the order of their numbers.
+   */
+  pools: MemoryPool[];
+  temporary_allocator: TemporaryAllocator;
+  total: MemoryTotal1;
+}
+/**
+ * Memory of a delegate, part of `MethodFootprint`.
+ */
+export interface DelegateFootprint {
+  /**
+   * Name of the backend; empty if it has none.
+   */
+  backend: string;
+  /**
+   * Number of instructions that call it.
+   */
+  calls: number;
+  /**
+   * Memory that it takes; null if it is not counted.
+   */
+  memory: DelegateMemory | null;
+  /**
+   * Name as in `payload show`, without the method.
+   */
+  name: string;
+  /**
+   * Reason why it is not counted.
+   */
+  not_counted?: string | null;
+}
+/**
+ * Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has.
+ */
+export interface DelegateMemory {
+  /**
+   * Accuracy of the bytes.
+   */
+  accuracy:
+    | "exact"
+    | {
+        percent: number;
+      }
+    | "at_most"
+    | "unmeasured";
+  /**
+   * Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part.
+   */
+  named_data: number;
+  /**
+   * Description of the memory that is not counted; empty if the parts are complete.
+   */
+  not_counted: string[];
+  /**
+   * Parts that are not empty, in the order in which they are taken.
+   */
+  parts: DelegatePart[];
+}
+/**
+ * Memory of one kind that a delegate takes, part of `DelegateMemory`.
+ */
+export interface DelegatePart {
+  /**
+   * Alignment in bytes of its start.
+   */
+  alignment: number;
+  /**
+   * Size in bytes, without the overhead of an allocator.
+   */
+  bytes: number;
+  /**
+   * Content, such as `packed weights`.
+   */
+  content: string;
+  /**
+   * When it is in use.
+   */
+  held: "load" | "first_execution" | "call";
+  /**
+   * All delegates of the process share it: the largest counts, not the sum.
+   */
+  shared: boolean;
+  /**
+   * Allocator that the bytes come from.
+   */
+  source: "heap" | "method_allocator" | "temporary_allocator" | "loader";
+}
+/**
+ * Tensors among the inputs.
+ */
+export interface BoundaryBuffers {
+  /**
+   * The size is a lower bound: that of a tensor which the caller provides is not known.
+   */
+  at_least: boolean;
+  /**
+   * Total size in bytes of the buffers that the caller provides.
+   */
+  bytes: number;
+  /**
+   * Tensors in the order of the method.
+   */
+  tensors: BoundaryTensor[];
+}
+/**
+ * Tensor that is an input or output, part of `BoundaryBuffers`.
+ */
+export interface BoundaryTensor {
+  /**
+   * Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
+   */
+  bytes: number;
+  /**
+   * Index among the inputs or outputs, as `Method::set_input` takes it.
+   */
+  index: number;
+  /**
+   * Name in the YAML. Long names are truncated.
+   */
+  name: string;
+  /**
+   * The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the runtime copies an input there.
+   */
+  provided: boolean;
+  /**
+   * Element type and sizes: `float32 [2, 3]`. Long lists are truncated.
+   */
+  type: string;
+}
+/**
+ * Bytes of the files that are in RAM as long as the method, if a loader reads them there.
+ */
+export interface LoadedMethod {
+  /**
+   * The sizes are lower bounds: the memory of an XNNPACK delegate is not counted, or the size of a constant is not known.
+   */
+  at_least: boolean;
+  /**
+   * Size in bytes: the sum of the next two.
+   */
+  bytes: number;
+  /**
+   * Constants in `.ptd` files, each key once.
+   */
+  external_constants: number;
+  /**
+   * Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that operations read in place.
+   */
+  payloads: number;
+  /**
+   * Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs.
+   */
+  while_loading: number;
+}
+/**
+ * Memory that loading the method takes from the method allocator.
+ */
+export interface MethodAllocator {
+  /**
+   * Both numbers are lower bounds, because `MethodAllocator::unknown_backends` may take more.
+   */
+  at_least: boolean;
+  /**
+   * Bytes with a temporary allocator that has room for the metadata of the arguments of each call.
+   */
+  bytes: number;
+  /**
+   * Backends whose allocations are not known.
+   */
+  unknown_backends: string[];
+  /**
+   * Bytes without a temporary allocator.
+   */
+  without_temporary_allocator: number;
+}
+/**
+ * Tensors among the outputs.
+ */
+export interface BoundaryBuffers1 {
+  /**
+   * The size is a lower bound: that of a tensor which the caller provides is not known.
+   */
+  at_least: boolean;
+  /**
+   * Total size in bytes of the buffers that the caller provides.
+   */
+  bytes: number;
+  /**
+   * Tensors in the order of the method.
+   */
+  tensors: BoundaryTensor[];
+}
+/**
+ * Pool of planned memory (an item of `non_const_buffer_sizes`), part of `MethodFootprint`.
+ */
+export interface MemoryPool {
+  /**
+   * Alignment in bytes of its start, which the offsets of the exporter presuppose.
+   */
+  alignment: number;
+  /**
+   * The sizes are lower bounds: that of the pool is negative, or that of a tensor in it is not known.
+   */
+  at_least: boolean;
+  /**
+   * Size in bytes; 0 if the program states a negative size.
+   */
+  bytes: number;
+  /**
+   * Device, such as `cpu`.
+   */
+  device: string;
+  /**
+   * Maximum number of bytes that are alive at once. No plan can need less.
+   */
+  lower_bound: number;
+  /**
+   * Bytes after the end of the last tensor: for alignment, and those that the exporter adds.
+   */
+  padding: number;
+  /**
+   * The exporter added 64 bytes of the padding for XNNPACK.
+   */
+  padding_for_xnnpack: boolean;
+  peak: MemoryPeak;
+  /**
+   * `memory_id`, from 1.
+   */
+  pool: number;
+  /**
+   * Tensors that are not views, sorted by offset.
+   */
+  tensors: PlannedTensor[];
+  /**
+   * Times at which the number of live bytes changes, from 0 on, each with the number of bytes from then on. Time 0 is before the first instruction, and instruction `n`, counted from 0 through all chains, is at time `n + 1`. At the last time, the outputs are read.
+   */
+  timeline: [number, number][];
+  /**
+   * Total size in bytes of its tensors, which is the size that the pool would have without sharing.
+   */
+  unshared: number;
+}
+/**
+ * First time at which `MemoryPool::lower_bound` bytes are alive.
+ */
+export interface MemoryPeak {
+  /**
+   * Description of this time: an instruction with its operator, or the access to the inputs or outputs.
+   */
+  event: string;
+  /**
+   * Time, counted as in `MemoryPool::timeline`.
+   */
+  time: number;
+}
+/**
+ * Tensor in planned memory that is not a view of another one, part of a `MemoryPool`.
+ */
+export interface PlannedTensor {
+  /**
+   * First and last time at which it is alive; null if nothing uses it.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  alive: [number, number] | null;
+  /**
+   * Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
+   */
+  bytes: number;
+  /**
+   * Name in the YAML.
+   */
+  name: string;
+  /**
+   * Offset in the pool in bytes.
+   */
+  offset: number;
+  /**
+   * Element type and sizes: `float32 [2, 3]`.
+   */
+  type: string;
+  /**
+   * Index of the value.
+   */
+  value: number;
+}
+/**
+ * Memory that loading and executing the method take from the temporary allocator.
+ */
+export interface TemporaryAllocator {
+  /**
+   * The size is a lower bound, because the `TemporaryAllocator::unknown` may take more.
+   */
+  at_least: boolean;
+  /**
+   * Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless the method allocator has room for what loading takes without a temporary allocator.
+   */
+  bytes: number;
+  /**
+   * Bytes that kernels take: the largest number of an instruction.
+   */
+  kernels: number;
+  /**
+   * First instruction whose kernel takes `TemporaryAllocator::kernels`; null if that is 0.
+   */
+  largest: string | null;
+  /**
+   * Bytes that it must have for the lookup of kernels while the method is loaded.
+   */
+  lookup: number;
+  /**
+   * Operators and backends whose memory is not known.
+   */
+  unknown: string[];
+}
+/**
+ * Total, without `ProgramMemory::loaded`.
+ */
+export interface MemoryTotal1 {
+  /**
+   * Both numbers are lower bounds.
+   */
+  at_least: boolean;
+  /**
+   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
+   */
+  bytes: number;
+  /**
+   * Both numbers contain estimates of the memory of delegates.
+   */
+  estimated: boolean;
+  /**
+   * Bytes with files that a loader reads into RAM.
+   */
+  with_files: number;
+  /**
+   * `MemoryTotal::with_files` is a lower bound.
+   */
+  with_files_at_least: boolean;
+}
+/**
+ * Total of all methods at once.
+ */
+export interface MemoryTotal2 {
+  /**
+   * Both numbers are lower bounds.
+   */
+  at_least: boolean;
+  /**
+   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
+   */
+  bytes: number;
+  /**
+   * Both numbers contain estimates of the memory of delegates.
+   */
+  estimated: boolean;
+  /**
+   * Bytes with files that a loader reads into RAM.
+   */
+  with_files: number;
+  /**
+   * `MemoryTotal::with_files` is a lower bound.
+   */
+  with_files_at_least: boolean;
 }
 /**
  * A method of a `BaseProgram`. Its instructions and values that no index leads to were removed.
@@ -1235,7 +1709,7 @@ export interface InterfaceSummary {
    */
   planned: boolean | null;
   /**
-   * Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers.
+   * Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers; also in the payload of an XNNPACK delegate.
    */
   scale: number | null;
   /**
@@ -1501,7 +1975,7 @@ export interface ProgramGraph1 {
 /**
  * Memory that a program needs, as a list of `MethodFootprint`: the result of `ProgramMemory::new`.
  */
-export interface ProgramMemory {
+export interface ProgramMemory1 {
   /**
    * Binary interface that the sizes of the method allocator are for.
    */
@@ -1521,455 +1995,6 @@ export interface ProgramMemory {
    * Version of the serialised form: it grows when a key changes.
    */
   version: 4;
-}
-/**
- * Largest total of a method; `MemoryTotal::with_files` includes the program.
- */
-export interface MemoryTotal {
-  /**
-   * Both numbers are lower bounds.
-   */
-  at_least: boolean;
-  /**
-   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
-   */
-  bytes: number;
-  /**
-   * Both numbers contain estimates of the memory of delegates.
-   */
-  estimated: boolean;
-  /**
-   * Bytes with files that a loader reads into RAM.
-   */
-  with_files: number;
-  /**
-   * `MemoryTotal::with_files` is a lower bound.
-   */
-  with_files_at_least: boolean;
-}
-/**
- * Bytes of the files that are in RAM as long as the program, if a loader reads them there.
- */
-export interface LoadedProgram {
-  /**
-   * The size is a lower bound: the program needs a `.ptd` file that is not given.
-   */
-  at_least: boolean;
-  /**
-   * Size in bytes: the sum of the others.
-   */
-  bytes: number;
-  /**
-   * Segment of the constants.
-   */
-  constants: number;
-  /**
-   * Headers and FlatBuffers of the `.ptd` files.
-   */
-  data_files: number;
-  /**
-   * Header and FlatBuffer, which also has inline constants and payloads.
-   */
-  program: number;
-}
-/**
- * Memory of a method, part of `ProgramMemory`.
- */
-export interface MethodFootprint {
-  /**
-   * Bytes that its delegates take from the heap, of those that are counted.
-   */
-  delegate_bytes: number;
-  /**
-   * Memory that its delegates take, in the order of the program.
-   */
-  delegates: DelegateFootprint[];
-  inputs: BoundaryBuffers;
-  /**
-   * Label of each instruction: the operator, the backend, or the kind of the instruction. Long names are truncated.
-   */
-  instructions: string[];
-  loaded: LoadedMethod;
-  method_allocator: MethodAllocator;
-  /**
-   * Name; empty if it has none.
-   */
-  name: string;
-  /**
-   * Backends whose own memory the total does not contain, or not all of it.
-   */
-  not_counted: string[];
-  outputs: BoundaryBuffers1;
-  /**
-   * Size of all pools in bytes.
-   */
-  planned: number;
-  /**
-   * Pools that are not empty, in the order of their numbers.
-   */
-  pools: MemoryPool[];
-  temporary_allocator: TemporaryAllocator;
-  total: MemoryTotal1;
-}
-/**
- * Memory of a delegate, part of `MethodFootprint`.
- */
-export interface DelegateFootprint {
-  /**
-   * Name of the backend; empty if it has none.
-   */
-  backend: string;
-  /**
-   * Number of instructions that call it.
-   */
-  calls: number;
-  /**
-   * Memory that it takes; null if it is not counted.
-   */
-  memory: DelegateMemory | null;
-  /**
-   * Name as in `payload show`, without the method.
-   */
-  name: string;
-  /**
-   * Reason why it is not counted.
-   */
-  not_counted?: string | null;
-}
-/**
- * Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has.
- */
-export interface DelegateMemory {
-  /**
-   * Accuracy of the bytes.
-   */
-  accuracy:
-    | "exact"
-    | {
-        percent: number;
-      }
-    | "at_most"
-    | "unmeasured";
-  /**
-   * Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part.
-   */
-  named_data: number;
-  /**
-   * Description of the memory that is not counted; empty if the parts are complete.
-   */
-  not_counted: string[];
-  /**
-   * Parts that are not empty, in the order in which they are taken.
-   */
-  parts: DelegatePart[];
-}
-/**
- * Memory of one kind that a delegate takes, part of `DelegateMemory`.
- */
-export interface DelegatePart {
-  /**
-   * Alignment in bytes of its start.
-   */
-  alignment: number;
-  /**
-   * Size in bytes, without the overhead of an allocator.
-   */
-  bytes: number;
-  /**
-   * Content, such as `packed weights`.
-   */
-  content: string;
-  /**
-   * When it is in use.
-   */
-  held: "load" | "first_execution" | "call";
-  /**
-   * All delegates of the process share it: the largest counts, not the sum.
-   */
-  shared: boolean;
-  /**
-   * Allocator that the bytes come from.
-   */
-  source: "heap" | "method_allocator" | "temporary_allocator" | "loader";
-}
-/**
- * Tensors among the inputs.
- */
-export interface BoundaryBuffers {
-  /**
-   * The size is a lower bound: that of a tensor which the caller provides is not known.
-   */
-  at_least: boolean;
-  /**
-   * Total size in bytes of the buffers that the caller provides.
-   */
-  bytes: number;
-  /**
-   * Tensors in the order of the method.
-   */
-  tensors: BoundaryTensor[];
-}
-/**
- * Tensor that is an input or output, part of `BoundaryBuffers`.
- */
-export interface BoundaryTensor {
-  /**
-   * Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
-   */
-  bytes: number;
-  /**
-   * Index among the inputs or outputs, as `Method::set_input` takes it.
-   */
-  index: number;
-  /**
-   * Name in the YAML. Long names are truncated.
-   */
-  name: string;
-  /**
-   * The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the runtime copies an input there.
-   */
-  provided: boolean;
-  /**
-   * Element type and sizes: `float32 [2, 3]`. Long lists are truncated.
-   */
-  type: string;
-}
-/**
- * Bytes of the files that are in RAM as long as the method, if a loader reads them there.
- */
-export interface LoadedMethod {
-  /**
-   * The sizes are lower bounds: the memory of an XNNPACK delegate is not counted, or the size of a constant is not known.
-   */
-  at_least: boolean;
-  /**
-   * Size in bytes: the sum of the next two.
-   */
-  bytes: number;
-  /**
-   * Constants in `.ptd` files, each key once.
-   */
-  external_constants: number;
-  /**
-   * Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that operations read in place.
-   */
-  payloads: number;
-  /**
-   * Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs.
-   */
-  while_loading: number;
-}
-/**
- * Memory that loading the method takes from the method allocator.
- */
-export interface MethodAllocator {
-  /**
-   * Both numbers are lower bounds, because `MethodAllocator::unknown_backends` may take more.
-   */
-  at_least: boolean;
-  /**
-   * Bytes with a temporary allocator that has room for the metadata of the arguments of each call.
-   */
-  bytes: number;
-  /**
-   * Backends whose allocations are not known.
-   */
-  unknown_backends: string[];
-  /**
-   * Bytes without a temporary allocator.
-   */
-  without_temporary_allocator: number;
-}
-/**
- * Tensors among the outputs.
- */
-export interface BoundaryBuffers1 {
-  /**
-   * The size is a lower bound: that of a tensor which the caller provides is not known.
-   */
-  at_least: boolean;
-  /**
-   * Total size in bytes of the buffers that the caller provides.
-   */
-  bytes: number;
-  /**
-   * Tensors in the order of the method.
-   */
-  tensors: BoundaryTensor[];
-}
-/**
- * Pool of planned memory (an item of `non_const_buffer_sizes`), part of `MethodFootprint`.
- */
-export interface MemoryPool {
-  /**
-   * Alignment in bytes of its start, which the offsets of the exporter presuppose.
-   */
-  alignment: number;
-  /**
-   * The sizes are lower bounds: that of the pool is negative, or that of a tensor in it is not known.
-   */
-  at_least: boolean;
-  /**
-   * Size in bytes; 0 if the program states a negative size.
-   */
-  bytes: number;
-  /**
-   * Device, such as `cpu`.
-   */
-  device: string;
-  /**
-   * Maximum number of bytes that are alive at once. No plan can need less.
-   */
-  lower_bound: number;
-  /**
-   * Bytes after the end of the last tensor: for alignment, and those that the exporter adds.
-   */
-  padding: number;
-  /**
-   * The exporter added 64 bytes of the padding for XNNPACK.
-   */
-  padding_for_xnnpack: boolean;
-  peak: MemoryPeak;
-  /**
-   * `memory_id`, from 1.
-   */
-  pool: number;
-  /**
-   * Tensors that are not views, sorted by offset.
-   */
-  tensors: PlannedTensor[];
-  /**
-   * Times at which the number of live bytes changes, from 0 on, each with the number of bytes from then on. Time 0 is before the first instruction, and instruction `n`, counted from 0 through all chains, is at time `n + 1`. At the last time, the outputs are read.
-   */
-  timeline: [number, number][];
-  /**
-   * Total size in bytes of its tensors, which is the size that the pool would have without sharing.
-   */
-  unshared: number;
-}
-/**
- * First time at which `MemoryPool::lower_bound` bytes are alive.
- */
-export interface MemoryPeak {
-  /**
-   * Description of this time: an instruction with its operator, or the access to the inputs or outputs.
-   */
-  event: string;
-  /**
-   * Time, counted as in `MemoryPool::timeline`.
-   */
-  time: number;
-}
-/**
- * Tensor in planned memory that is not a view of another one, part of a `MemoryPool`.
- */
-export interface PlannedTensor {
-  /**
-   * First and last time at which it is alive; null if nothing uses it.
-   *
-   * @minItems 2
-   * @maxItems 2
-   */
-  alive: [number, number] | null;
-  /**
-   * Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
-   */
-  bytes: number;
-  /**
-   * Name in the YAML.
-   */
-  name: string;
-  /**
-   * Offset in the pool in bytes.
-   */
-  offset: number;
-  /**
-   * Element type and sizes: `float32 [2, 3]`.
-   */
-  type: string;
-  /**
-   * Index of the value.
-   */
-  value: number;
-}
-/**
- * Memory that loading and executing the method take from the temporary allocator.
- */
-export interface TemporaryAllocator {
-  /**
-   * The size is a lower bound, because the `TemporaryAllocator::unknown` may take more.
-   */
-  at_least: boolean;
-  /**
-   * Size in bytes: the larger one of the next two. With a smaller one, loading or executing the method fails, unless the method allocator has room for what loading takes without a temporary allocator.
-   */
-  bytes: number;
-  /**
-   * Bytes that kernels take: the largest number of an instruction.
-   */
-  kernels: number;
-  /**
-   * First instruction whose kernel takes `TemporaryAllocator::kernels`; null if that is 0.
-   */
-  largest: string | null;
-  /**
-   * Bytes that it must have for the lookup of kernels while the method is loaded.
-   */
-  lookup: number;
-  /**
-   * Operators and backends whose memory is not known.
-   */
-  unknown: string[];
-}
-/**
- * Total, without `ProgramMemory::loaded`.
- */
-export interface MemoryTotal1 {
-  /**
-   * Both numbers are lower bounds.
-   */
-  at_least: boolean;
-  /**
-   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
-   */
-  bytes: number;
-  /**
-   * Both numbers contain estimates of the memory of delegates.
-   */
-  estimated: boolean;
-  /**
-   * Bytes with files that a loader reads into RAM.
-   */
-  with_files: number;
-  /**
-   * `MemoryTotal::with_files` is a lower bound.
-   */
-  with_files_at_least: boolean;
-}
-/**
- * Total of all methods at once.
- */
-export interface MemoryTotal2 {
-  /**
-   * Both numbers are lower bounds.
-   */
-  at_least: boolean;
-  /**
-   * Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the inputs and outputs that the caller provides, and what delegates take from the heap.
-   */
-  bytes: number;
-  /**
-   * Both numbers contain estimates of the memory of delegates.
-   */
-  estimated: boolean;
-  /**
-   * Bytes with files that a loader reads into RAM.
-   */
-  with_files: number;
-  /**
-   * `MemoryTotal::with_files` is a lower bound.
-   */
-  with_files_at_least: boolean;
 }
 /**
  * Times of the methods of a program. They are in ticks of the clock of the platform: nanoseconds on Linux, macOS, Windows and Android.

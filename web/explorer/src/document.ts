@@ -99,7 +99,7 @@ export interface Difference {
 }
 export interface Changes { left: Record<string, unknown>; right: Record<string, unknown>; differences?: Difference[]; list?: Difference[] }
 export interface Base {
-  graph: GraphData | null;
+  graph: GraphData | null; memory?: MemoryData | null;
   methods: ({ method: number; nodes: (number | null)[]; values: (number | null)[] } | null)[];
 }
 
