@@ -119,15 +119,17 @@ export function methods() {
   document.graph.methods.push(second);
   return document;
 }
-/** Two files: the newer one has another activation, and no normalization in its first block. */
+/** Two files: the newer one has another activation, no normalization in its first block, and less planned memory. */
 export function twoFiles(count = 40) {
   const document = network(count);
   const old = network(count + 1);
+  const [pool] = old.memory.methods[0].pools;
+  Object.assign(pool, { bytes: 262144, lower_bound: 262144, peak: { time: 4, event: "an instruction" } });
   document.before = "old.pte";
   document.changes = { left: { size: 1000, instructions: count + 1 }, right: { size: 900, instructions: count }, differences: [{ area: "meaning", kind: "removed", topic: "instruction", path: `methods.forward.instructions[1]`, left: { value: "batch_norm" } }, { area: "meaning", kind: "changed", topic: "instruction", path: "methods.forward.instructions[3]", left: { value: "relu" }, right: { value: "gelu" } }] };
   // The new instruction i is the old i + 1, but for the first; the last one is new.
   const nodes = document.graph.methods[0].nodes.map((_, at) => (at === 0 ? 0 : at === count - 1 ? null : at + 1));
-  document.base = { graph: old.graph, methods: [{ method: 0, nodes, values: document.graph.methods[0].values.map((_, at) => (at < old.graph.methods[0].values.length ? at : null)) }] };
+  document.base = { graph: old.graph, memory: old.memory, methods: [{ method: 0, nodes, values: document.graph.methods[0].values.map((_, at) => (at < old.graph.methods[0].values.length ? at : null)) }] };
   document.graph.methods[0].nodes[3].differences = [1];
   return document;
 }

@@ -243,6 +243,36 @@ test("two files are one graph with what differs", async (t) => {
   assert.match(await page.locator(".totals").innerText(), /instructions\s+41\s+40\s+−1/);
 });
 
+test("the plans of two files are beside each other, and one value is chosen in both", async (t) => {
+  const page = await open(t, twoFiles(40), "#forward/v9&tab=memory");
+  const canvas = (side) => page.locator(`canvas[aria-label*=", ${side}:"]`);
+  const facts = await page.locator(".aside").innerText();
+  assert.match(facts, /planned\s+262,144 → 196,608 B: −65,536 \(−25.0 %\)/);
+  assert.match(facts, /peak at\s+add → relu/);
+  const [before, after] = [await canvas("before").boundingBox(), await canvas("after").boundingBox()];
+  assert.ok(after.x >= before.x + before.width && after.y === before.y && Math.abs(after.width - before.width) <= 1);
+  for (const side of ["before", "after"]) {
+    await canvas(side).focus();
+    await page.keyboard.press("ArrowLeft");
+    await settled(page);
+    assert.equal(await page.locator(".aside .facts >> nth=1").locator("dt >> nth=0").innerText(), side);
+    assert.equal(await page.locator(".tr.chosen").count(), 1, side);
+  }
+  await accessible(page);
+  await page.selectOption("text=Plan", "before");
+  await settled(page);
+  assert.equal(await hash(page), "#forward/v9&tab=memory&plan=before");
+  assert.deepEqual([await canvas("before").count(), await canvas("after").count()], [1, 0]);
+  const narrow = await open(t, twoFiles(40), "#tab=memory&plan=after", { size: SIZES[1] });
+  assert.equal(await narrow.locator("canvas.painted").count(), 1);
+  await narrow.selectOption("text=Plan", "both");
+  await settled(narrow);
+  const [upper, lower] = await narrow.locator("canvas.painted").evaluateAll((list) => list.map((one) => one.getBoundingClientRect().toJSON()));
+  assert.ok(lower.top >= upper.bottom && lower.left === upper.left);
+  const single = await open(t, network(40), "#tab=memory&plan=before");
+  assert.equal(await single.locator("canvas.painted").count(), 1);
+});
+
 test("of an unreadable file, the page says what it is", async (t) => {
   const page = await open(t, unreadable());
   assert.match(await page.locator(".graph .message").innerText(), /this is a JPEG image/);

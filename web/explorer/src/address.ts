@@ -18,7 +18,7 @@ export interface Address {
   settings: ReadonlyMap<string, string>;
 }
 
-const KNOWN = new Set(["heat", "by", "open", "closed", "pool", "row", "line", "byte", "q", "size"]);
+const KNOWN = new Set(["heat", "by", "open", "closed", "pool", "plan", "row", "line", "byte", "q", "size"]);
 
 export function parseAddress(fragment: string): Address {
   const address = { method: null, selection: null, weight: null, tab: null } as {

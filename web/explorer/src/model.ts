@@ -26,6 +26,13 @@ export interface Method {
   readonly order: readonly number[];
   readonly values: readonly Value[];
   readonly payloads: readonly PayloadData[];
+  /** With two files, the older method, and by call and value its number there; null for an added one. */
+  readonly older: Older | null;
+}
+export interface Older {
+  readonly method: number;
+  readonly calls: readonly (number | null)[];
+  readonly values: readonly (number | null)[];
 }
 export interface Argument {
   readonly name: string;
@@ -55,30 +62,37 @@ export function methodsOf(document: ReportDocument): Method[] {
     const order = data.nodes.map((_, at) => at);
     const old = sides && base?.graph?.methods[sides.method];
     const values = data.values.map(valueOf);
-    if (sides && old) addRemoved(old, sides, calls, order, values, callOf);
-    return { index, data, name: data.name || `method ${index}`, calls, order, values, payloads: graph?.payloads ?? [] };
+    const older = sides && old ? { method: sides.method, calls: [...sides.nodes], values: [...sides.values] } : null;
+    if (old && older) addRemoved(old, older, calls, order, values, callOf);
+    const name = data.name || `method ${index}`;
+    return { index, data, name, calls, order, values, payloads: graph?.payloads ?? [], older };
   });
 }
 
-/** Adds the instructions of the older method that the new one does not have, with their values. */
+/** Adds the instructions that only the older method has, with their values, and the numbers of both to `older`. */
 function addRemoved(
-  old: MethodData, sides: { nodes: (number | null)[]; values: (number | null)[] }, calls: Call[],
+  old: MethodData, older: { calls: (number | null)[]; values: (number | null)[] }, calls: Call[],
   order: number[], values: Value[],
   callOf: (method: MethodData, node: NodeData, at: number, change: Change) => Call,
 ): void {
   const newOf = new Map<number, number>();
-  sides.nodes.forEach((from, at) => { if (from !== null) newOf.set(from, at); });
+  older.calls.forEach((from, at) => { if (from !== null) newOf.set(from, at); });
   const keptValues = new Map<number, number>();
-  sides.values.forEach((from, at) => { if (from !== null) keptValues.set(from, at); });
+  older.values.forEach((from, at) => { if (from !== null) keptValues.set(from, at); });
   const value = (from: number | null): number | null => {
     if (from === null) return null;
     const found = keptValues.get(from);
     if (found !== undefined) return found;
     const added = old.values[from];
     if (!added) return null;
-    keptValues.set(from, values.length);
-    values.push({ ...valueOf(added), findings: [], differences: [] });
-    return values.length - 1;
+    const index = values.length;
+    keptValues.set(from, index);
+    older.values.push(from);
+    const shown: Value = { ...valueOf(added), findings: [], differences: [] };
+    values.push(shown);
+    const base = value(added.base ?? null);
+    if (base !== null) shown.base = base;
+    return index;
   };
   const isNumber = (item: number | null): item is number => item !== null;
   let after = -1;
@@ -95,6 +109,7 @@ function addRemoved(
     const { delegate: _, jump: __, module: ___, trace: ____, ...rest } = node;
     const moved: NodeData = { ...rest, args: (node.args ?? []).map(value), writes: (node.writes ?? []).map(value).filter(isNumber), reads, findings: [] };
     calls.push(callOf(old, moved, index, "removed"));
+    older.calls.push(at);
     order.splice(++after, 0, index);
   });
 }

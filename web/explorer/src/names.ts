@@ -50,6 +50,11 @@ export function percent(part: number, whole: number): string {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "";
 }
 
+/** A difference with its sign; "" if there is none. */
+export function change(before: number, after: number): string {
+  return before === after ? "" : `${after > before ? "+" : "−"}${grouped(Math.abs(after - before))}`;
+}
+
 export function significant(value: number): number {
   return Number(value.toPrecision(3));
 }

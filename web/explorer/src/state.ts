@@ -6,6 +6,7 @@ import type { ReportDocument } from "./document";
 import type { Heat } from "./heat";
 import { HEATS } from "./heat";
 import { type Method, methodsOf, payloadOf } from "./model";
+import { type PoolPlans, plansOf } from "./plan";
 import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, openFirst, treeOf } from "./tree";
 
 export const TABS = ["summary", "differences", "memory", "size", "time", "weights", "findings", "text", "bytes", "outline"] as const;
@@ -54,12 +55,13 @@ export interface State {
   readonly query: Signal<string>;
   readonly isHelpOpen: Signal<boolean>;
   readonly isDark: Signal<boolean>;
-  /** Other settings that are in the address: `pool`, `row`, `line`, `byte`, `size`. */
+  /** Other settings that are in the address: `pool`, `plan`, `row`, `line`, `byte`, `size`. */
   readonly settings: Signal<ReadonlyMap<string, string>>;
   /** Counts requests to show the selection in the graph. */
   readonly reveals: Signal<number>;
   readonly method: Signal<Method | null>;
   readonly tree: Signal<readonly Part[]>;
+  readonly plans: Signal<readonly PoolPlans[]>;
   readonly by: Signal<Grouping>;
   select(selection: Selection | null, options?: { method?: number; reveal?: boolean }): void;
   toggle(id: string): void;
@@ -70,11 +72,12 @@ export interface State {
 }
 
 /** Tabs that have something to show. */
-function tabsOf({ files, memory, graph, profile, text, bytes, changes, comparison_error, error }: ReportDocument): Tab[] {
+function tabsOf(document: ReportDocument): Tab[] {
+  const { files, memory, base, graph, profile, text, bytes, changes, comparison_error, error } = document;
   const isShown: Record<Tab, boolean> = {
     summary: true,
     differences: changes != null || comparison_error != null,
-    memory: (memory?.methods ?? []).some(({ pools }) => pools.length > 0),
+    memory: [memory, base?.memory].flatMap((of) => of?.methods ?? []).some(({ pools }) => pools.length > 0),
     size: files.some(({ size }) => (size?.children?.length ?? 0) > 0),
     time: profile != null,
     weights: (graph?.weights?.length ?? 0) > 0 || (graph?.methods ?? []).some(({ values }) => values.some(({ content }) => content === "constant")) || (graph?.payloads.length ?? 0) > 0,
@@ -191,7 +194,7 @@ export function createState(document: ReportDocument, { page, panels, size, keep
 
   return {
     document, methods, tabs, methodIndex, selection, weight, tab, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
-    settings, reveals, method, tree, by, panels, size, isNarrow: () => size().width <= NARROW,
+    settings, reveals, method, tree, plans: computed(() => plansOf(document, methods)), by, panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;

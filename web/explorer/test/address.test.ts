@@ -15,7 +15,7 @@ test("addresses are read as they were written", () => {
     empty,
     { ...empty, method: "decode/step & more=1", selection: { kind: "value", index: 3 } },
     { ...empty, method: "forward", selection: { kind: "group", id: "10-20" }, tab: "size" },
-    { ...empty, method: "forward", selection: { kind: "group", id: "3.0-9" }, settings: new Map([["open", "1,2-3"], ["pool", "forward/1"]]) },
+    { ...empty, method: "forward", selection: { kind: "group", id: "3.0-9" }, settings: new Map([["open", "1,2-3"], ["pool", "forward/1"], ["plan", "before"]]) },
     { ...empty, weight: "a&b=c#d <script>", tab: "weights" },
   ];
   for (const address of addresses) assert.deepEqual(parseAddress(`#${formatAddress(address)}`), address);

@@ -86,6 +86,15 @@ test("what an older file had is after what it followed", () => {
   assert.equal(method.calls[39]!.change, "added");
   assert.deepEqual(argumentsOf(method, method.calls[method.order[1]!]!).map(({ name }) => name), ["self", "weight", "eps", "out"]);
 });
+test("what was removed has numbers in the older file, and views there", () => {
+  const document = twoFiles(40);
+  const old = document.base.graph.methods[0];
+  old.values[old.values.length - 1].base = 0;
+  const { older, calls, values } = methodsOf(document)[0]!;
+  assert.deepEqual([older!.calls.length, older!.values.length], [calls.length, values.length]);
+  assert.deepEqual([older!.calls[0], older!.calls[39], older!.calls[40]], [0, null, 1]);
+  assert.deepEqual([older!.values.at(-1), values.at(-1)!.base], [old.values.length - 1, 0]);
+});
 test("heat of a group is the sum of its calls", () => {
   const document = network(40, { times: true });
   const method = methodsOf(document)[0]!;

@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 // @ts-expect-error: a module without types, which the tests in the browser use, too.
-import { network } from "../e2e/documents.mjs";
+import { network, twoFiles } from "../e2e/documents.mjs";
 import { lineOf, marksOf, targetOfPath, targetsOfLines } from "../src/links";
 import { methodsOf } from "../src/model";
-import { addressScale, aliveAt, eventText, ownersOf, scaleFor } from "../src/plan";
+import {
+  addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
+} from "../src/plan";
 import { firstMode, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 
@@ -35,14 +37,37 @@ test("a plan: what is alive, by whom it is written, and scales", () => {
   const owners = ownersOf(methodsOf(document)[0]);
   assert.equal(owners.get(pool.tensors[0].value)!.kind, "convolution");
   assert.deepEqual(aliveAt(pool, 1).map(({ name }) => name), ["layer0_block0_conv"]);
-  assert.equal(scaleFor(pool, 400), "linear");
+  assert.equal(scaleFor([pool], 400), "linear");
   for (const kind of ["linear", "logarithmic"] as const) {
-    const scale = addressScale(pool, kind);
+    const scale = addressScale([pool], kind);
     assert.equal(scale(0), 0);
     assert.ok(Math.abs(scale(196608) - 1) < 1e-9);
     assert.ok(scale(1000) < scale(100000));
   }
   assert.deepEqual([0, 1, 21].map((time) => eventText(document.memory.methods[0].instructions, time)), ["the inputs are set", "instruction 0, aten::convolution.out", "the outputs are read"]);
+});
+test("the plans of two files, whose numbers lead to each other", () => {
+  const document = twoFiles(40);
+  const [method] = methodsOf(document);
+  const [{ key, plans }] = plansOf(document, [method!]) as [ReturnType<typeof plansOf>[0]];
+  const [before, after] = plans as [(typeof plans)[0], (typeof plans)[0]];
+  assert.deepEqual([key, before.side, after.side], ["forward/1", "before", "after"]);
+  assert.equal(fullOf(plans.map(({ pool }) => pool)), 262144);
+  // Instruction 1 of the older file was removed, so that the next ones of the newer file have lower numbers.
+  assert.deepEqual([0, 1, 2, 40, 41].map((time) => timeIn(method!, after, before, time)), [0, 1, 3, null, 42]);
+  assert.deepEqual([0, 1, 2, 3, 42].map((time) => timeIn(method!, before, after, time)), [0, 1, null, 2, 41]);
+  const removed = method!.order[1]!;
+  assert.deepEqual([ownOf(method!, "before", "calls", removed), ownOf(method!, "after", "calls", removed)], [1, -1]);
+  assert.equal(shownOf(method!, "before", "calls", 1), removed);
+  assert.deepEqual([...ownValues(after, method!, [3, method!.values.length - 1])], [3]);
+  assert.deepEqual(["before", "after"].map((_, at) => eventName(plans[at]!.memory.instructions, 41)), ["convolution", "outputs"]);
+  const [single] = plansOf(network(20), methodsOf(network(20)));
+  assert.deepEqual(single!.plans.map(({ side }) => side), ["after"]);
+});
+test("a plan of one file only", () => {
+  const document = twoFiles(40);
+  document.memory.methods[0].pools = [];
+  assert.deepEqual(plansOf(document, methodsOf(document)).map(({ plans }) => plans.map(({ side }) => side)), [["before"]]);
 });
 test("paths, lines and marks lead to what they are about", () => {
   const document = network(20, { delegated: true });

@@ -5,6 +5,7 @@ import { duration, bytes, compactType, counted, decimal, frequent, grouped, perc
 import { lineOf, marksOf } from "../links";
 import { type Call, type Method, argumentsOf, differencesOf, listText, payloadOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
+import { isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";
 import { chainToId, isInner, namesOf, summaryOf } from "../tree";
 import { KINDS } from "../kinds";
@@ -68,9 +69,10 @@ function Elsewhere({ state, method, selection }: { state: State; method: Method;
     state.tab.value = tab;
   };
   const values = selection.kind === "value" ? [selection.index] : selection.kind === "instruction" ? method.calls[selection.index]?.data.writes ?? [] : [];
-  const isPlanned = state.document.memory?.methods[method.index]?.pools.some(({ tensors }) => tensors.some(({ value }) => values.some((own) => value === (method.values[own]?.base ?? own))));
+  const plans = state.plans.value.flatMap((pool) => (pool.method === method.index ? pool.plans : []));
+  const hasMemory = plans.some((plan) => isPlanned(plan, ownValues(plan, method, values)));
   const links: ComponentChildren[] = [
-    isPlanned && <button type="button" onClick={go("memory")}>Memory</button>,
+    hasMemory && <button type="button" onClick={go("memory")}>Memory</button>,
     line !== null && <button type="button" onClick={go("text")}>YAML line {line}</button>,
     selection.kind !== "group" && state.tabs.includes("bytes") && <button type="button" onClick={go("bytes")}>Bytes</button>,
     selection.kind === "instruction" && state.tabs.includes("time") && timesOf(state.document, method).has(selection.index) && <button type="button" onClick={go("time")}>Time</button>,

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Difference } from "../document";
 import { type Target, targetOfPath, targetsOfMarks } from "../links";
 import { differencesOf } from "../model";
-import { counted, grouped } from "../names";
+import { change, counted, grouped } from "../names";
 import type { State } from "../state";
 import { Table } from "./table";
 
@@ -30,7 +30,9 @@ export function DifferencesView({ state }: { state: State }) {
       <div class="aside">
         <h3>Totals</h3>
         <table class="totals"><thead><tr><th scope="col">total</th><th scope="col">before</th><th scope="col">now</th><th scope="col">change</th></tr></thead>
-          <tbody>{totals.map(({ key, left: old, right: now }) => <tr class={old === now ? "" : "changed"}><th scope="row">{key.replaceAll("_", " ")}</th><td>{grouped(old)}</td><td>{grouped(now)}</td><td>{now === old ? "" : `${now > old ? "+" : "−"}${grouped(Math.abs(now - old))}`}</td></tr>)}</tbody></table>
+          <tbody>{totals.map(({ key, left: old, right: now }) => <tr class={old === now ? "" : "changed"}>
+            <th scope="row">{key.replaceAll("_", " ")}</th>
+            <td>{grouped(old)}</td><td>{grouped(now)}</td><td>{change(old, now)}</td></tr>)}</tbody></table>
         <p class="quiet">{counted(rows.length, "difference")}. In the graph, what was added, removed and changed is coloured.</p>
       </div>
     </div>

@@ -1,183 +1,156 @@
-// Planned memory: time from left to right, addresses from bottom to top, one picture for each pool. A cursor shows what is
-// alive at an instruction.
+// Planned memory: a picture of the plan of a pool, with two files one of each, and what is alive at an instruction.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { KINDS, colourOf } from "../kinds";
-import { bytes, compactType, counted, grouped, shortName } from "../names";
-import { type Scale, addressScale, aliveAt, eventText, fullOf, ownersOf, scaleFor } from "../plan";
+import { KINDS } from "../kinds";
+import { bytes, change, compactType, counted, grouped, percent } from "../names";
+import {
+  type Plan, type PoolPlans, type Scale, addressScale, aliveAt, eventName, eventText, isPlanned, ownOf, ownValues,
+  ownersOf, scaleFor, shownOf, timeIn,
+} from "../plan";
 import type { State } from "../state";
-import { mix } from "../graph/paint";
-import { Facts, Painted, Swatch, colourNamed, useSize } from "./parts";
+import { Facts, Swatch, useSize } from "./parts";
+import { type Cursor, type KindOf, PlanPicture } from "./picture";
 import { Table } from "./table";
 
-const EDGE = { left: 72, right: 12, top: 22, bottom: 24 };
+const CHOICES = ["both", "before", "after"] as const;
+const NONE: ReadonlySet<number> = new Set();
 
 export function MemoryView({ state }: { state: State }) {
-  const pools = useMemo(() => (state.document.memory?.methods ?? []).flatMap((memory, index) => memory.pools.map((pool) => ({ memory, pool, index, key: `${memory.name}/${pool.pool}` }))), []);
-  const wanted = state.settings.value.get("pool");
+  const pools = state.plans.value;
+  const [wanted, side] = ["pool", "plan"].map((key) => state.settings.value.get(key));
   const [selection, method] = [state.selection.value, state.method.value];
-  const values = useMemo(() => {
-    if (!selection || !method) return new Set<number>();
-    const found = selection.kind === "value" ? [selection.index] : selection.kind === "instruction" ? [...(method.calls[selection.index]?.data.args ?? []), ...(method.calls[selection.index]?.data.writes ?? [])] : [];
-    return new Set(found.flatMap((value) => (value === null ? [] : [method.values[value]?.base ?? value, value])));
+  const chosen = useMemo(() => {
+    const call = selection?.kind === "instruction" ? method?.calls[selection.index]?.data : undefined;
+    const shown = selection?.kind === "value" ? [selection.index] : [...(call?.args ?? []), ...(call?.writes ?? [])];
+    const plans = pools.flatMap((pool) => (pool.method === method?.index ? pool.plans : []));
+    return new Map(plans.map((plan) => [plan, ownValues(plan, method!, shown.filter((value) => value !== null))]));
   }, [selection, method]);
-  const ofSelection = pools.find(({ index, pool }) => index === method?.index && pool.tensors.some(({ value }) => values.has(value)));
-  const entry = pools.find(({ key }) => key === wanted) ?? ofSelection ?? pools.find(({ index, pool }) => index === method?.index && pool.tensors.length > 0) ?? pools[0];
+  const ofMethod = pools.filter((pool) => pool.method === method?.index);
+  const entry = pools.find(({ key }) => key === wanted)
+    ?? ofMethod.find(({ plans }) => plans.some((plan) => isPlanned(plan, chosen.get(plan) ?? NONE)))
+    ?? ofMethod.find(({ plans }) => plans.some(({ pool }) => pool.tensors.length > 0)) ?? pools[0];
   const [scale, setScale] = useState<Scale | null>(null);
-  const [pinned, setPinned] = useState<number | null>(null);
-  const [hovered, setHovered] = useState<number | null>(null);
+  const [pinned, setPinned] = useState<Cursor | null>(null);
+  const [hovered, setHovered] = useState<Cursor | null>(null);
   const [range, setRange] = useState<[number, number] | null>(null);
-  const [drag, setDrag] = useState<[number, number] | null>(null);
   const holder = useRef<HTMLDivElement>(null);
-  const { width, height } = useSize(holder);
-  const owner = state.methods[entry?.index ?? 0];
-  const owners = useMemo(() => ownersOf(owner), [owner]);
-  const pool = entry?.pool;
-  useEffect(() => { setPinned(null); setRange(null); setScale(null); }, [pool]);
-  const chosen = selection?.kind === "instruction" && method?.index === entry?.index ? selection.index + 1 : null;
-  const kind = scale ?? (pool ? scaleFor(pool, height) : "linear");
-  const part = useMemo(() => (pool ? addressScale(pool, kind) : () => 0), [pool, kind]);
-  if (!entry || !pool) return <p class="message">No memory is planned.</p>;
-  const { memory } = entry;
-  const times = memory.instructions.length + 2;
-  const [from, to] = range ?? [0, times];
-  const cursor = hovered ?? pinned ?? chosen ?? pool.peak.time;
-  const x = (time: number) => EDGE.left + ((width - EDGE.left - EDGE.right) * (time - from)) / (to - from);
-  const y = (address: number) => height - EDGE.bottom - (height - EDGE.top - EDGE.bottom) * part(address);
-  const timeAt = (px: number) => Math.max(0, Math.min(times - 1, Math.floor(from + ((px - EDGE.left) / Math.max(1, width - EDGE.left - EDGE.right)) * (to - from))));
-  // State belongs to the method as inputs do; an operator only updates it.
-  const kindOf = (value: number) => (owner?.values[value]?.content === "state" ? "input" : undefined) ?? owners.get(value)?.kind ?? (owner?.data.inputs.includes(value) ? "input" : "other");
+  const { height } = useSize(holder);
+  const kindsOf = useMemo(() => new Map(entry?.plans.map((plan) => [plan, kindsIn(plan)])), [entry]);
+  useEffect(() => { setPinned(null); setRange(null); setScale(null); }, [entry]);
+  const all = useMemo(() => entry?.plans.map(({ pool }) => pool) ?? [], [entry]);
+  const kind = scale ?? scaleFor(all, state.isNarrow() ? height / all.length : height);
+  // Each picture has the scales of both plans, so that they can be compared, also one after the other.
+  const part = useMemo(() => addressScale(all, kind), [all, kind]);
+  if (!entry) return <p class="message">No memory is planned.</p>;
+  const owner = state.methods[entry.method];
+  const isPair = owner?.older != null && state.document.base?.memory != null;
+  const choice = (isPair && CHOICES.find((name) => name === side)) || "both";
+  const plans = entry.plans.filter((plan) => choice === "both" || plan.side === choice);
+  const times = Math.max(...entry.plans.map(({ memory }) => memory.instructions.length)) + 2;
+  const cursor = hovered ?? pinned;
+  const under = plans.find((plan) => plan.side === cursor?.side);
+  const timeOf = (plan: Plan): number | null => {
+    if (owner && under && cursor) return timeIn(owner, under, plan, cursor.time);
+    if (selection?.kind !== "instruction" || method?.index !== entry.method) return plan.pool.peak.time;
+    const own = ownOf(method, plan.side, "calls", selection.index);
+    return own < 0 ? null : own + 1;
+  };
+  const listed = under ?? plans.findLast((plan) => timeOf(plan) !== null) ?? plans[plans.length - 1];
+  const choose = (plan: Plan) => (value: number) => {
+    const shown = owner ? shownOf(owner, plan.side, "values", value) : -1;
+    if (shown >= 0) state.select({ kind: "value", index: shown }, { method: entry.method });
+  };
   const isDark = state.isDark.value;
-  const paint = (context: CanvasRenderingContext2D) => {
-    const [page, text, muted, accent, line, danger] = ["page", "text", "muted", "accent", "line", "heat"].map(colourNamed) as [string, string, string, string, string, string];
-    context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
-    context.textBaseline = "middle";
-    context.fillStyle = muted;
-    context.textAlign = "right";
-    let next = Infinity;
-    const borders = [...new Set([0, fullOf(pool), ...pool.tensors.slice(0, 3000).map(({ offset }) => offset)])].sort((a, b) => a - b);
-    for (const address of borders) {
-      const level = y(address);
-      if (level > next - 22) continue;
-      next = level;
-      context.fillStyle = line;
-      context.fillRect(EDGE.left, level, width - EDGE.left - EDGE.right, 1);
-      context.fillStyle = muted;
-      context.fillText(bytes(address), EDGE.left - 6, level);
-    }
-    context.save();
-    context.beginPath();
-    context.rect(EDGE.left, 0, width - EDGE.left - EDGE.right, height - EDGE.bottom + 1);
-    context.clip();
-    context.textAlign = "left";
-    for (const tensor of pool.tensors) {
-      if (!tensor.alive) continue;
-      const [left, right] = [x(tensor.alive[0]), x(tensor.alive[1] + 1)];
-      if (right < EDGE.left || left > width) continue;
-      const [top, bottom] = [y(tensor.offset + tensor.bytes), y(tensor.offset)];
-      const colour = colourOf(kindOf(tensor.value), isDark);
-      const isAlive = tensor.alive[0] <= cursor && cursor <= tensor.alive[1];
-      const isChosen = values.has(tensor.value);
-      context.fillStyle = mix(page, colour, isChosen ? 0.9 : isAlive ? 0.55 : 0.32);
-      const [w, h] = [Math.max(1.5, right - left - 0.5), Math.max(1.5, bottom - top - 0.5)];
-      context.fillRect(left, top, w, h);
-      if (w > 3 && h > 3) {
-        context.strokeStyle = isChosen ? accent : mix(page, colour, 0.8);
-        context.lineWidth = isChosen ? 2.5 : 1;
-        context.strokeRect(left + 0.5, top + 0.5, w - 1, h - 1);
-      }
-      const visible = Math.max(left, EDGE.left);
-      const room = left + w - visible;
-      if (h > 13 && room > 24 && context.measureText(tensor.name).width + 8 < room) {
-        const size = bytes(tensor.bytes);
-        const isTall = h > 30 && context.measureText(size).width + 8 < room;
-        context.fillStyle = isChosen ? page : text;
-        context.fillText(tensor.name, visible + 4, top + h / 2 - (isTall ? 6 : 0));
-        if (isTall) context.fillText(size, visible + 4, top + h / 2 + 8);
-      }
-    }
-    const vertical = (time: number, colour: string, dash: number[]) => {
-      const at = x(time + 0.5);
-      context.strokeStyle = colour;
-      context.lineWidth = 1.5;
-      context.setLineDash(dash);
-      context.beginPath();
-      context.moveTo(at, EDGE.top - 6);
-      context.lineTo(at, height - EDGE.bottom);
-      context.stroke();
-      context.setLineDash([]);
-      return at;
-    };
-    const peak = vertical(pool.peak.time, danger, [4, 3]);
-    const label = `peak ${bytes(pool.lower_bound)}: ${shortName(memory.instructions[pool.peak.time - 1] ?? "inputs")}`;
-    context.fillStyle = danger;
-    context.textAlign = peak + context.measureText(label).width + 8 > width - EDGE.right ? "right" : "left";
-    context.fillText(label, peak + (context.textAlign === "right" ? -4 : 4), EDGE.top - 12);
-    vertical(cursor, accent, []);
-    if (drag) { context.fillStyle = `${accent}33`; context.fillRect(drag[0], EDGE.top, drag[1] - drag[0], height - EDGE.top - EDGE.bottom); }
-    context.restore();
-    context.fillStyle = muted;
-    context.textAlign = "left";
-    context.fillText(from === 0 ? "inputs" : `instruction ${Math.round(from) - 1}`, EDGE.left, height - 10);
-    context.textAlign = "right";
-    context.fillText(to === times ? "outputs" : `instruction ${Math.round(to) - 1}`, width - EDGE.right, height - 10);
-    context.textAlign = "center";
-    context.fillText(counted(memory.instructions.length, "instruction"), (width + EDGE.left) / 2, height - 10);
-  };
-  const local = (event: PointerEvent | MouseEvent) => { const area = (event.currentTarget as Element).getBoundingClientRect(); return { px: event.clientX - area.left, py: event.clientY - area.top }; };
-  const alive = aliveAt(pool, cursor);
-  const sum = alive.reduce((total, tensor) => total + tensor.bytes, 0);
-  const choose = (value: number) => state.select({ kind: "value", index: value }, { method: entry.index });
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
-    if (step !== undefined) { event.preventDefault(); event.stopPropagation(); setHovered(null); setPinned(Math.max(0, Math.min(times - 1, cursor + step))); }
-    if (event.key === "Escape" && range) { event.stopPropagation(); setRange(null); }
-  };
-  const kinds = [...new Set(pool.tensors.map(({ value }) => kindOf(value)))];
+  const kinds = new Set(plans.flatMap((plan) => plan.pool.tensors.map(({ value }) => kindsOf.get(plan)!(value))));
+  const { before, name: after } = state.document;
+  const titleOf = (name: string) => (name === "input" ? "input, state" : KINDS.get(name)?.title ?? name);
   return (
     <div class="split">
       <div class="main">
         <div class="bar">
-          {pools.length > 1 && <label>Pool <select value={entry.key} onChange={(event) => state.setting("pool", event.currentTarget.value)}>{pools.map(({ key, memory: of, pool: item }) => <option value={key}>{of.name}, pool {item.pool} ({item.device})</option>)}</select></label>}
-          <label>Scale <select value={kind} onChange={(event) => setScale(event.currentTarget.value as Scale)}><option>linear</option><option>logarithmic</option></select></label>
+          {pools.length > 1 && <label>Pool <select value={entry.key}
+            onChange={(event) => state.setting("pool", event.currentTarget.value)}>
+            {pools.map(({ key, title }) => <option value={key}>{title}</option>)}</select></label>}
+          {isPair && <label>Plan <select value={choice}
+            onChange={(event) => state.setting("plan", event.currentTarget.value)}>
+            {CHOICES.map((name) => <option>{name}</option>)}</select></label>}
+          <label>Scale <select value={kind} onChange={(event) => setScale(event.currentTarget.value as Scale)}>
+            <option>linear</option><option>logarithmic</option></select></label>
           {range && <button type="button" onClick={() => setRange(null)}>Show all</button>}
-          <span class="quiet">{bytes(pool.bytes)}; {bytes(pool.unshared)} without sharing; lower bound {bytes(pool.lower_bound)}</span>
-          <span class="legend">{kinds.map((item) => <span><Swatch kind={item} isDark={isDark} /> {item === "other" ? "other" : item === "input" ? "input, state" : KINDS.get(item)?.title ?? item}</span>)}</span>
+          {!isPair && plans.map(({ pool }) => <span class="quiet">{bytes(pool.bytes)}; {bytes(pool.unshared)} without
+            sharing; lower bound {bytes(pool.lower_bound)}</span>)}
+          <span class="legend">
+            {[...kinds].map((name) => <span><Swatch kind={name} isDark={isDark} /> {titleOf(name)}</span>)}
+          </span>
         </div>
-        <div class="picture" ref={holder}>
-          <Painted width={width} height={height} paint={paint} onKeyDown={onKeyDown}
-            label={`Planned memory of pool ${pool.pool}: ${counted(pool.tensors.length, "tensor")}, ${bytes(pool.bytes)}, peak at ${pool.peak.event}. Arrow keys move the cursor.`}
-            onPointerMove={(event) => {
-              const { px } = local(event);
-              if (event.buttons === 1 && drag) setDrag([drag[0], px]);
-              else setHovered(px < EDGE.left ? null : timeAt(px));
-            }}
-            onPointerDown={(event) => { const { px } = local(event); if (event.pointerType === "mouse") setDrag([px, px]); }}
-            onPointerUp={(event) => {
-              const { px, py } = local(event);
-              if (drag && Math.abs(drag[1] - drag[0]) > 12) {
-                const [a, b] = [timeAt(Math.min(...drag)), timeAt(Math.max(...drag)) + 1];
-                setRange([a, Math.max(b, a + 1)]);
-              } else {
-                const time = timeAt(px);
-                setPinned(time);
-                const hit = pool.tensors.find(({ alive: span, offset, bytes: size }) => span && span[0] <= time && time <= span[1] && y(offset + size) <= py && py <= y(offset));
-                if (hit) choose(hit.value);
-              }
-              setDrag(null);
-            }}
-            onPointerLeave={() => { setHovered(null); setDrag(null); }} />
+        <div class="plans" ref={holder}>
+          {plans.length === 0 && <p class="message">Nothing is planned {choice}.</p>}
+          {plans.map((plan) => (
+            <div class="plan" key={plan.side}>
+              {isPair && <h3>{plan.side} <bdi>{plan.side === "before" ? before : after}</bdi></h3>}
+              <PlanPicture plan={plan} part={part} range={range} times={times} cursor={timeOf(plan)} isDark={isDark}
+                chosen={chosen.get(plan) ?? NONE} kindOf={kindsOf.get(plan)!}
+                onHover={setHovered} onPin={setPinned} onRange={setRange} onChoose={choose(plan)} />
+            </div>
+          ))}
         </div>
       </div>
       <div class="aside" aria-live="polite">
-        <Facts rows={[["at", cursor >= 1 && cursor <= memory.instructions.length
-          ? <button type="button" class="inline" onClick={() => state.select({ kind: "instruction", index: cursor - 1 }, { method: entry.index })}>{eventText(memory.instructions, cursor)}</button> : eventText(memory.instructions, cursor)],
-          ["alive", `${bytes(sum)} in ${counted(alive.length, "tensor")}`]]} />
-        <Table label="tensors that are alive" rows={alive} onChoose={({ value }) => choose(value)} isChosen={({ value }) => selection?.kind === "value" && selection.index === value} columns={[
-          { title: "tensor", value: ({ name }) => name, show: ({ name, value }) => <><Swatch kind={kindOf(value)} isDark={isDark} /> <bdi>{name}</bdi></> },
-          { title: "type", value: ({ type }) => compactType(type), width: "minmax(80px, 1.4fr)" },
-          { title: "bytes", value: ({ bytes: size }) => size, isNumber: true }, { title: "address", value: ({ offset }) => grouped(offset), isNumber: true },
-        ]} />
+        {isPair && <Totals state={state} entry={entry} />}
+        {listed && <Alive state={state} entry={entry} plan={listed} time={timeOf(listed) ?? listed.pool.peak.time}
+          title={isPair ? listed.side : "at"} chosen={selection?.kind === "value" ? chosen.get(listed) ?? NONE : NONE}
+          kindOf={kindsOf.get(listed)!} onChoose={choose(listed)} />}
       </div>
     </div>
   );
+}
+
+/** The kind of what writes a value. State belongs to the method as inputs do; an operator only updates it. */
+function kindsIn({ owner }: Plan): KindOf {
+  const owners = ownersOf(owner);
+  return (value) => (owner?.values[value]?.content === "state" ? "input" : undefined) ?? owners.get(value)?.kind
+    ?? (owner?.data.inputs.includes(value) ? "input" : "other");
+}
+interface Place { state: State; entry: PoolPlans; plan: Plan; time: number }
+/** A button that selects the instruction of a time. */
+function Event({ state, entry, plan: { side, memory }, time, text }: Place & { text: typeof eventText }) {
+  const isCall = time >= 1 && time <= memory.instructions.length;
+  const index = isCall ? shownOf(state.methods[entry.method]!, side, "calls", time - 1) : -1;
+  const title = text(memory.instructions, time);
+  const select = () => state.select({ kind: "instruction", index }, { method: entry.method });
+  return index < 0 ? <>{title}</> : <button type="button" class="inline" onClick={select}>{title}</button>;
+}
+/** Bytes of both plans, and what needs the most. */
+function Totals({ state, entry }: { state: State; entry: PoolPlans }) {
+  const [before, after] = (["before", "after"] as const).map((side) => entry.plans.find((plan) => plan.side === side));
+  const row = (title: string, key: "bytes" | "lower_bound" | "unshared") => {
+    const [old, now] = [before?.pool[key] ?? 0, after?.pool[key] ?? 0];
+    if (old === now) return [title, `${grouped(now)} B, as before`] as const;
+    const share = old > 0 ? ` (${now < old ? "−" : "+"}${percent(Math.abs(now - old), old)})` : "";
+    return [title, <>{grouped(old)} → {grouped(now)} B: <span class="whole">{change(old, now)}{share}</span></>] as const;
+  };
+  const peak = (plan: Plan | undefined) =>
+    plan ? <Event state={state} entry={entry} plan={plan} time={plan.pool.peak.time} text={eventName} /> : "nothing";
+  return <Facts rows={[
+    row("planned", "bytes"), row("peak", "lower_bound"), ["peak at", <>{peak(before)} → {peak(after)}</>],
+    row("unshared", "unshared"),
+  ]} />;
+}
+function Alive({ title, chosen, kindOf, onChoose, ...place }: Place & {
+  title: string; chosen: ReadonlySet<number>; kindOf: KindOf; onChoose: (value: number) => void;
+}) {
+  const { state, plan, time } = place;
+  const alive = aliveAt(plan.pool, time);
+  const sum = alive.reduce((total, tensor) => total + tensor.bytes, 0);
+  return <>
+    <Facts rows={[[title, <Event {...place} text={eventText} />],
+      ["alive", `${bytes(sum)} in ${counted(alive.length, "tensor")}`]]} />
+    <Table label="tensors that are alive" rows={alive} onChoose={({ value }) => onChoose(value)}
+      isChosen={({ value }) => chosen.has(value)} columns={[
+        { title: "tensor", value: ({ name }) => name, show: ({ name, value }) =>
+          <><Swatch kind={kindOf(value)} isDark={state.isDark.value} /> <bdi>{name}</bdi></> },
+        { title: "type", value: ({ type }) => compactType(type), width: "minmax(80px, 1.4fr)" },
+        { title: "bytes", value: ({ bytes: size }) => size, isNumber: true },
+        { title: "address", value: ({ offset }) => grouped(offset), isNumber: true },
+      ]} />
+  </>;
 }
