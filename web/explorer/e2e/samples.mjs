@@ -39,6 +39,9 @@ function generated(count) {
 
 for (const name of readdirSync(examples).filter((entry) => entry.endsWith(".yaml"))) page(name.replace(/\.yaml$/, ""), join(examples, name));
 page("two_files", join(examples, "add.yaml"), join(examples, "addmul.yaml"));
+const optimized = join(folder, "linear-optimized.pte");
+execFileSync(command, ["optimize", join(examples, "linear.yaml"), "-o", optimized, "--force", "-q"]);
+page("optimized", join(examples, "linear.yaml"), optimized);
 page("times", join(examples, "xnnpack_two_delegates.yaml"), "--etdump", join(examples, "data/xnnpack_two_delegates.etdump"));
 for (const count of [300, 3000, 10000]) {
   const source = join(folder, `generated${count}.yaml`);
