@@ -214,7 +214,7 @@ test("edits are downloaded, and have the bytes of the native command", async (t)
   const file = assembled("linear.yaml", "model.pte");
   await choose(page, file);
   await shown(page);
-  for (const [title, command, name] of [["Optimize", "optimize", "model-optimized.pte"], ["Strip", "strip", "model-stripped.pte"]]) {
+  for (const [title, command, name] of [["Strip", "strip", "model-stripped.pte"], ["Optimize", "optimize", "model-optimized.pte"]]) {
     await act(page, title);
     await page.click("#panel button[type=submit]");
     await page.waitForSelector("a.download[href^=blob]");
@@ -226,7 +226,9 @@ test("edits are downloaded, and have the bytes of the native command", async (t)
   }
   await page.click("text=Compare with model.pte");
   await page.waitForFunction(() => /→/.test(document.querySelector(".toolbar h1")?.textContent ?? ""));
-  await page.click("role=button[name='Close model-stripped.pte']");
+  assert.equal(await page.locator("canvas.painted").count(), 2, "both plans of memory");
+  assert.match(await page.evaluate(() => location.hash), /^#file=model-optimized\.pte&tab=memory$/);
+  await page.click("role=button[name='Close model-optimized.pte']");
   await page.waitForFunction(() => !/→/.test(document.querySelector(".toolbar h1")?.textContent ?? ""));
   for (const title of ["Memory", "Size"]) {
     await act(page, title);

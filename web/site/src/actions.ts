@@ -19,6 +19,8 @@ export interface Action {
   readonly fields: readonly Field[];
   /** Added to the name of the file that is written; without it, nothing is. */
   readonly suffix?: string;
+  /** The tab of the explorer in which what it wrote is compared with the original; by default the differences. */
+  readonly tab?: "memory";
 }
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
@@ -31,9 +33,9 @@ export const ACTIONS: readonly Action[] = [
     { name: "read_data", label: "Read all data", type: "flag" }] },
   { id: "memory", title: "Memory", says: "Memory that a runtime needs for the program.", fields: [{ name: "abi", label: "Runtime", type: "choice", options: ["64", "arm32"] }] },
   { id: "size", title: "Size", says: "Where the bytes of the files are.", fields: [{ name: "levels", label: "Levels", type: "words", hint: "tensor, or segment kind" }] },
-  { id: "optimize", title: "Optimize", says: "Reduces planned memory and instructions, not the outputs.", suffix: "optimized", fields: [
+  { id: "optimize", title: "Optimize", says: "Reduces planned memory and instructions, not the outputs.", suffix: "optimized", tab: "memory", fields: [
     { name: "only", label: "Only", type: "words", hint: "folding, identity, memory" }, { name: "max_growth", label: "Bytes by which the file may grow", type: "number" }] },
-  { id: "bound", title: "Bound", says: "Lowers the bounds of dynamic inputs, or makes them static.", suffix: "bounded", fields: [
+  { id: "bound", title: "Bound", says: "Lowers the bounds of dynamic inputs, or makes them static.", suffix: "bounded", tab: "memory", fields: [
     { name: "inputs", label: "Inputs, one in a line", type: "lines", hint: "x=1x64" }, { name: "static", label: "Make all inputs static", type: "flag" }, { name: "method", label: "Method", type: "choice", list: "methods" }] },
   { id: "strip", title: "Strip", says: "Removes what the runtime does not need: stack traces, names, debug handles, tests, unused parts.", suffix: "stripped", fields: [
     { name: "only", label: "Only", type: "words", hint: "traces, names, handles, tests, unused" }] },

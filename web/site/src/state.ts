@@ -1,6 +1,7 @@
 // What the site shows, as signals: the start, open files, or the playground, which the address of the page says.
 import { batch, signal } from "@preact/signals";
 import type { ReportDocument } from "../../explorer/src/document";
+import type { Tab } from "../../explorer/src/state";
 import { Client, Stopped, startWorker } from "./client";
 import { type OpenFile, libraryName, subjectOf } from "./files";
 import { openFiles, pathsIn, reportOf } from "./report";
@@ -48,7 +49,8 @@ export async function add(list: Iterable<{ name: string; content: Blob }>): Prom
   }
 }
 let turn = 0;
-export async function show(next: readonly OpenFile[]): Promise<void> {
+/** Shows files, in a tab of the explorer if one is given. */
+export async function show(next: readonly OpenFile[], tab?: Tab): Promise<void> {
   const own = ++turn;
   const kept = new Set(next);
   for (const file of files.value) if (!kept.has(file)) client.removeFile(libraryName(file));
@@ -75,8 +77,11 @@ export async function show(next: readonly OpenFile[]): Promise<void> {
       view.value = "files";
       document.title = `${shown.document.name} – pte-emit`;
     });
-    if (!wasShown) history.pushState(null, "", `#${keep()}`);
-    else history.replaceState(null, "", `#${[keep(), ...location.hash.slice(1).split("&").filter((part) => part !== "" && !part.startsWith("file="))].join("&")}`);
+    const isKept = (part: string) => part !== "" && !part.startsWith("file=") && !(tab && part.startsWith("tab="));
+    const rest = wasShown ? location.hash.slice(1).split("&").filter(isKept) : [];
+    const address = `#${[keep(), ...rest, ...(tab ? [`tab=${tab}`] : [])].join("&")}`;
+    if (wasShown) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
   } catch (error) {
     if (own === turn && !(error instanceof Stopped)) notice.value = error instanceof Error ? error.message : String(error);
   } finally {

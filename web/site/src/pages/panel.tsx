@@ -45,7 +45,7 @@ export function Panel({ subject, onClose }: { subject: Subject; onClose: () => v
         {action.fields.map((field) => <FieldView key={`${id}.${field.name}`} field={field} lists={lists} value={own[field.name]} onChange={(value) => setValues({ ...values, [id]: { ...own, [field.name]: value } })} />)}
         <button type="submit" class="main" disabled={isRunning}>{action.title}</button> {isRunning && <span role="status">Working… <button type="button" onClick={() => client.stop()}>Stop</button></span>}
       </form>
-      <div aria-live="polite">{outcome && <OutcomeView outcome={outcome} subject={subject} />}</div>
+      <div aria-live="polite">{outcome && <OutcomeView outcome={outcome} subject={subject} onClose={onClose} />}</div>
     </aside>
   );
 }
@@ -59,7 +59,9 @@ function FieldView({ field, lists, value, onChange }: { field: Field; lists: Lis
   return <label class="field"><span>{label}</span> <input type={type === "number" ? "number" : "text"} {...(type === "number" ? { min: 0 } : {})} {...(known.length > 0 ? { list: `list-${name}` } : {})} placeholder={hint ?? ""} value={text} onInput={(event) => onChange(event.currentTarget.value)} />
     {known.length > 0 && <datalist id={`list-${name}`}>{(list === "methods" ? known : ["all", ...known]).map((item) => <option value={item} />)}</datalist>}</label>;
 }
-function OutcomeView({ outcome: { action, answer, error }, subject }: { outcome: Outcome; subject: Subject }) {
+function OutcomeView({ outcome: { action, answer, error }, subject, onClose }: {
+  outcome: Outcome; subject: Subject; onClose: () => void;
+}) {
   if (error) {
     const entries = error instanceof LibraryError ? (error.findings?.files ?? []).flatMap(({ findings }) => findings) : [];
     return <div class="outcome"><p class="error" role="alert">{entries.length === 0 ? error.message : "Not done:"}</p><ul class="plain">{entries.map((entry) => <li><EntryView entry={entry} /></li>)}</ul></div>;
@@ -70,7 +72,9 @@ function OutcomeView({ outcome: { action, answer, error }, subject }: { outcome:
     const opened = await openFiles(outputs.map(({ name, bytes }) => ({ name, content: new Blob([bytes]) })), taken);
     // What is compared has both; a program whose data were not changed keeps its .ptd files.
     const kept = isCompared ? files.value.filter((file) => file !== subject.before) : files.value.filter(({ name, kind }) => kind === "data" && !taken.has(name) && !outputs.some((output) => output.name === name));
-    await show([...kept, ...opened]);
+    await show([...kept, ...opened], isCompared ? action.tab ?? "differences" : undefined);
+    // On a narrow page, the panel is above what it opened.
+    if (matchMedia("(max-width: 700px)").matches) onClose();
   };
   return (
     <div class="outcome">
