@@ -263,10 +263,15 @@ impl Payload {
     /// Returns the payload as YAML by a schema: a `.bfbs` file, which `flatc --binary --schema` writes. It has the keys
     /// of a delegate, so that a source which has them, beside a copy of the file with this `name`, has the payload.
     ///
-    /// ```no_run
-    /// # use pte_emit::{Model, PrintOptions};
-    /// let payloads = Model::open("model.pte")?.payloads()?;
-    /// let yaml = payloads[0].yaml_by_schema("npu.bfbs", &std::fs::read("npu.bfbs")?, &PrintOptions::default())?;
+    /// ```
+    /// use pte_emit::{Model, PrintOptions};
+    ///
+    /// let data = "{flatbuffer: {schema: npu.bfbs, root: {layers: [{name: a}]}}}";
+    /// let yaml = format!("methods: {{f: {{delegates: {{d: {{backend: Npu, data: {data}}}}}}}}}");
+    /// let payloads = Model::from_yaml("f.yaml", &yaml, "examples/data").payloads()?;
+    /// let schema = std::fs::read("examples/data/npu.bfbs")?;
+    /// let yaml = payloads[0].yaml_by_schema("npu.bfbs", &schema, &PrintOptions::default())?;
+    /// assert!(yaml.ends_with("    flatbuffer:\n      schema: npu.bfbs\n      root: {layers: [{name: a}]}\n"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::Trial;
 use pte_check::rules::RULES;
 use pte_emit::check::RuleId;
+use pte_emit::payload::Payload;
+use pte_emit::{Model, PrintOptions};
 use pte_model::data::Origin;
 
 use crate::support::case::{Case, Run, inputs, run};
@@ -223,8 +225,20 @@ fn releases() -> Vec<Trial> {
     files.into_iter().map(test).collect()
 }
 
+/// Payloads that are FlatBuffers of known schemas are printed as text, which `dump` reproduces.
+fn flatbuffers_are_text(path: &Path) {
+    let model = Model::open(path).unwrap();
+    let text = model.to_yaml(".".as_ref(), &PrintOptions::default()).unwrap().text;
+    let is_text = |payload: &Payload| matches!(payload.format, Some("Vulkan" | "MLX" | "MPS" | "TOSA" | "Native"));
+    let expected = model.payloads().unwrap().iter().filter(|payload| is_text(payload)).count();
+    assert_eq!(text.matches("          flatbuffer:\n").count(), expected, "{text}");
+}
+
 fn reference_file(path: &Path) {
     let extension = path.extension().unwrap().to_str().unwrap();
+    if path.parent().is_some_and(|folder| folder.ends_with("backends")) {
+        flatbuffers_are_text(path);
+    }
     // From disk, so that data are not read into memory.
     properties::every_byte_has_one_owner(&Origin::File(path.into()), extension);
     if !path.ends_with(DEVTOOLS) {

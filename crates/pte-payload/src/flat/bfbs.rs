@@ -1,13 +1,20 @@
-//! Reads the schemas of users: `.bfbs` files, which `flatc --binary --schema` writes. They are FlatBuffers themselves, of
-//! a schema that this crate has.
+//! Reads the schemas of users: `.bfbs` files, which `flatc --binary --schema` writes. They are FlatBuffers themselves,
+//! of a schema that this crate has.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
+use super::read;
 use super::schema::{Enumeration, Field, Object, Schema, Type, masked};
 use super::value::{Table, Value};
-use super::{REFLECTION, read};
 use pte_model::data::Blob;
 use pte_model::format::flatbuffer::Scalar;
+
+/// Schema of schemas.
+static REFLECTION: LazyLock<Schema> = LazyLock::new(|| {
+    // A test parses it.
+    Schema::parse(include_str!("../../schemas/reflection.schema")).expect("the schema of this crate is valid")
+});
 
 /// Largest alignment of a vector that a schema may demand with `force_align`, in bytes.
 const MAX_FORCED: usize = 256;

@@ -13,13 +13,17 @@
 //! ```
 //!
 //! A field is `name:type`, with `=default` and `!` if it is required; `-` is a slot without a field. A union takes two
-//! slots. `bytes` is a vector of `uint8`, `bytes@16` one whose first byte has this alignment. `order TABLE FIELD ...` and
-//! `added TABLE FIELD ...` have the order of [`Object::order`] and [`Object::added`]. Nothing is read or written here.
+//! slots. `bytes` is a vector of `uint8`, `bytes@16` one whose first byte has this alignment. `order TABLE FIELD ...`
+//! and `added TABLE FIELD ...` have the order of [`Object::order`] and [`Object::added`]. Nothing is read or written
+//! here.
 
 use std::collections::HashMap;
 
 use pte_model::format::ScalarType;
 use pte_model::format::flatbuffer::Scalar;
+
+/// Largest size in bytes of a table, and of its vtable: their sizes are 16-bit numbers.
+const MAX_TABLE: usize = 60_000;
 
 /// Largest depth of structs in structs.
 const MAX_DEPTH: usize = 16;
@@ -195,6 +199,7 @@ impl Schema {
             object.fields.sort_by_key(|field| field.at);
         }
         self.objects.iter().try_for_each(|object| match object.layout {
+            None if self.largest(object) > MAX_TABLE => Err(format!("table `{}` is too large", object.name)),
             None => object.check_slots(),
             Some(layout) => self.check_struct(object, layout),
         })?;
@@ -220,6 +225,15 @@ impl Schema {
             end = at + bytes;
         }
         Ok(())
+    }
+
+    /// Returns an upper bound of the size of a table in bytes.
+    fn largest(&self, table: &Object) -> usize {
+        let fields = table.fields.iter().map(|field| {
+            let (size, alignment) = self.inline(field.ty);
+            size + alignment
+        });
+        fields.fold(table.slots() * 2, usize::saturating_add)
     }
 
     /// Returns `false` if a struct may contain itself: it has the size of its only field, and so on.

@@ -1,13 +1,30 @@
 //! Writes a [`Table`] as a FlatBuffer, in the order of one of the known writers.
 
+use std::collections::HashMap;
+
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use super::FlatWriter;
 use super::schema::{Object, Schema, Type};
 use super::value::{FlatError, Table, Value};
 use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};
 use pte_model::format::serializer::EmptyVector;
+use pte_model::format::words::words;
+
+words! {
+    /// Writers of FlatBuffers, which arrange the same content differently.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FlatWriter {
+        /// flatc, from JSON.
+        Flatc "flatc",
+        /// The builder of Python, with strings that are shared.
+        Python "python",
+        /// The same before release 25.12.19 of its package `flatbuffers`: tables of different sizes share vtables.
+        PythonSharedVtables "python-shared-vtables",
+        /// Functions that flatc generates for C++, with arguments evaluated from the last one on.
+        Cpp "cpp",
+    } Display;
+}
 
 /// Writes a table that has the types of the schema's root.
 ///
@@ -19,7 +36,7 @@ pub fn write(schema: &Schema, root: &Table, writer: FlatWriter) -> Result<Vec<u8
         return Err(fail(format!("the content exceeds the {MAX_FLATBUFFER} bytes of a FlatBuffer")));
     }
     let builder = FlatBufferBuilder::with_capacity(1 << 10);
-    let mut writer = Writer { schema, writer, builder };
+    let mut writer = Writer { schema, writer, builder, vtables: HashMap::new() };
     let root = writer.table(root, schema.root, false).map_err(|error| fail(error.to_string()))?;
     let identifier = schema.identifier.as_ref().map(|identifier| str::from_utf8(identifier));
     let identifier = identifier.transpose().map_err(|_| fail("an identifier that is not ASCII".to_owned()))?;
@@ -48,6 +65,8 @@ struct Writer<'a> {
     schema: &'a Schema,
     writer: FlatWriter,
     builder: FlatBufferBuilder<'static>,
+    /// Offsets of vtables from the end, by their entries, for tables that the crate does not write.
+    vtables: HashMap<Vec<u16>, u32>,
 }
 
 /// Content of a slot: a number or an offset, or a struct with its alignment.
@@ -105,15 +124,47 @@ impl Writer<'_> {
             slots.push((field.slot, Slot::Field(FieldValue::of_bits(bits, field.bytes.len()))));
         }
         slots.sort_by_key(|(slot, _)| *slot);
+        if self.writer == FlatWriter::PythonSharedVtables {
+            return Ok(self.table_of_any_size(object, slots));
+        }
         let start = self.builder.start_table();
         self.slots(object, slots);
         Ok(WIPOffset::new(self.builder.end_table(start).value()))
     }
 
+    /// Writes a table without the crate, which compares the sizes of the tables that share a vtable.
+    fn table_of_any_size(&mut self, object: &Object, mut slots: Vec<(u16, Slot<'_>)>) -> Offset {
+        sort(&object.added, &mut slots, |(slot, _)| *slot);
+        let used = |builder: &FlatBufferBuilder<'_>| builder.unfinished_data().len() as u32;
+        let start = used(&self.builder);
+        // Offset from the end, by slot; 0 if the field is absent.
+        let mut ends: Vec<u32> = Vec::new();
+        for (slot, value) in slots {
+            ends.resize(ends.len().max(usize::from(slot) + 1), 0);
+            ends[usize::from(slot)] = match value {
+                Slot::Field(value) => value.push(&mut self.builder),
+                Slot::Struct(bytes, alignment) => write::inline(&mut self.builder, bytes, alignment),
+            };
+        }
+        let table = (used(&self.builder) + 4).next_multiple_of(4);
+        // A schema has no tables of 64 KiB.
+        let entries: Vec<u16> = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 }).collect();
+        let known = self.vtables.get(&entries).copied();
+        let place = known.unwrap_or(table + 4 + 2 * entries.len() as u32);
+        self.builder.push(place.wrapping_sub(table) as i32);
+        if known.is_none() {
+            entries.iter().rev().for_each(|entry| _ = self.builder.push(*entry));
+            self.builder.push((table - start) as u16);
+            self.builder.push(4 + 2 * entries.len() as u16);
+            self.vtables.insert(entries, place);
+        }
+        WIPOffset::new(table)
+    }
+
     /// Writes the slots of a table.
     fn slots(&mut self, object: &Object, mut slots: Vec<(u16, Slot<'_>)>) {
         match self.writer {
-            FlatWriter::Python => {
+            FlatWriter::Python | FlatWriter::PythonSharedVtables => {
                 sort(&object.added, &mut slots, |(slot, _)| *slot);
                 slots.iter().for_each(|(slot, value)| self.push(*slot, value));
             }
@@ -188,7 +239,7 @@ impl Writer<'_> {
 
     fn string(&mut self, text: &str) -> Offset {
         let string = match self.writer {
-            FlatWriter::Python => self.builder.create_shared_string(text),
+            FlatWriter::Python | FlatWriter::PythonSharedVtables => self.builder.create_shared_string(text),
             FlatWriter::Flatc | FlatWriter::Cpp => self.builder.create_string(text),
         };
         WIPOffset::new(string.value())
@@ -202,7 +253,7 @@ impl Writer<'_> {
     fn empty(&self) -> EmptyVector {
         match self.writer {
             FlatWriter::Flatc => EmptyVector::LengthOnly,
-            FlatWriter::Python | FlatWriter::Cpp => EmptyVector::Aligned,
+            FlatWriter::Python | FlatWriter::PythonSharedVtables | FlatWriter::Cpp => EmptyVector::Aligned,
         }
     }
 }

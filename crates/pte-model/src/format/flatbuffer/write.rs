@@ -203,14 +203,20 @@ fn counted_bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, by
     WIPOffset::new(builder.end_vector::<Aligned<ALIGNMENT>>(count).value())
 }
 
+/// Writes the bytes of a struct, aligned; returns its offset from the end.
+pub fn inline(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8], alignment: usize) -> u32 {
+    let end = builder.unfinished_data().len() + bytes.len();
+    (end..end.next_multiple_of(alignment)).for_each(|_| _ = builder.push(0u8));
+    raw(builder, bytes);
+    builder.unfinished_data().len() as u32
+}
+
 /// Writes a struct in the table that is being written.
 ///
 /// # Panics
 /// As [`items`].
 pub fn structure(builder: &mut FlatBufferBuilder<'_>, slot: u16, bytes: &[u8], alignment: usize) {
-    let end = builder.unfinished_data().len() + bytes.len();
-    (end..end.next_multiple_of(alignment)).for_each(|_| _ = builder.push(0u8));
-    raw(builder, bytes);
+    inline(builder, bytes, alignment);
     let at = 4 + 2 * slot;
     match alignment {
         1 => builder.push_slot_always(at, Mark::<1>),
