@@ -16,9 +16,6 @@ use pte_payload::flat::value::{Table, Value};
 use pte_payload::flat::{self, Content, FlatFormat, Header, Layout};
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
-/// Largest size in bytes of a FlatBuffer that is printed as text.
-const MAX_TEXT: u64 = 1 << 20;
-
 /// Largest number of characters of a line with a table.
 const WIDTH: usize = 110;
 
@@ -48,9 +45,6 @@ impl FlatText {
     /// As [`FlatText::of`].
     pub fn by_schema(name: &str, schema: &Schema, expected: Layout, payload: &Blob) -> Result<FlatText, String> {
         let content = flat::exact(schema, expected, payload)?;
-        if payload.len() - content.rest.as_ref().map_or(0, Blob::len) > MAX_TEXT {
-            return Err(format!("it has more than {MAX_TEXT} bytes without its constants"));
-        }
         let root = Nodes { schema }.table(&content.root, schema.root);
         let root = root.ok_or("it has numbers that YAML cannot express")?;
         Ok(FlatText { schema: name.to_owned(), expected, content, root })
@@ -185,7 +179,7 @@ impl Nodes<'_> {
         let object = &self.schema.objects[object];
         let mut entries = Vec::with_capacity(table.fields.len());
         for (slot, value) in &table.fields {
-            let field = object.fields.iter().find(|field| field.at == *slot)?;
+            let field = object.at(*slot)?;
             entries.push((field.name.clone(), self.value(value, field.ty)?));
         }
         if !table.unknown.is_empty() {

@@ -8,8 +8,10 @@ use indexmap::IndexSet;
 use super::align::{merged, numbered, per_side};
 use super::data::Found;
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
+use super::flat;
 use super::graph::{self, GraphSide};
 use super::view::{MethodView, distinct};
+use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::Part;
 use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
@@ -51,9 +53,43 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
         let new = |side: usize| GraphSide::new([l, r][side], views[side].side, format!("{}.graph", paths[side]));
         return graph::compare([&new(0), &new(1)], found);
     }
+    if compare_flat(views, delegates, [&paths[0], &paths[1]], found) {
+        return;
+    }
     let text = |side: usize| format!("payload of {}", counted(blobs[side].len(), "byte"));
     let parts = per_side(|side| DifferingPart::new(&*paths[side], text(side)));
     found.add_payload(blobs, parts);
+}
+
+/// Compares payloads that are FlatBuffers of the same schema, and what follows them. Returns `false` if they are not, or
+/// if only their arrangement differs.
+fn compare_flat(
+    views: [&MethodView<'_>; 2],
+    delegates: [&BackendDelegate; 2],
+    paths: [&str; 2],
+    found: &mut Found,
+) -> bool {
+    let payloads =
+        per_side(|side| views[side].side.payloads().get(delegates[side]).filter(|payload| !payload.overlaps));
+    let [Some(left), Some(right)] = payloads else { return false };
+    let formats = [left, right].map(|payload| payload.flat().filter(|_| found.may_decode(payload.blob.len())));
+    let [Some(format), Some(other)] = formats else { return false };
+    let (Ok(l), Ok(r)) = (format.read(&left.blob), other.read(&right.blob)) else { return false };
+    if format.name != other.name {
+        return false;
+    }
+    if !flat::compare(&format.schema(), [&l.root, &r.root], paths, found) {
+        return false;
+    }
+    let rest = [l.rest, r.rest].map(|rest| rest.unwrap_or_else(|| Blob::bytes([])));
+    if rest[0].len() + rest[1].len() > 0 {
+        let parts = per_side(|side| {
+            let text = format!("constants of {}", counted(rest[side].len(), "byte"));
+            DifferingPart::new(format!("{}.constants", paths[side]), text)
+        });
+        found.add_payload(rest, parts);
+    }
+    true
 }
 
 fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &mut Differences) {

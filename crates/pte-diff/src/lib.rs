@@ -19,6 +19,7 @@ mod data;
 mod dead;
 mod delegates;
 mod difference;
+mod flat;
 mod graph;
 mod layout;
 pub mod lines;

@@ -138,11 +138,9 @@ impl Reader {
             let index = value.child("union_type").filter(|ty| ty.number("base_type") == OBJECT)?.number("index");
             usize::try_from(index).ok().filter(|index| *index < self.objects)
         };
-        Ok(Enumeration {
-            name: found.name().to_owned(),
-            members: if is_union { values.iter().map(member).collect() } else { Vec::new() },
-            values: values.iter().map(|value| (value.name().to_owned(), value.number("value"))).collect(),
-        })
+        let members = if is_union { values.iter().map(member).collect() } else { Vec::new() };
+        let values = values.iter().map(|value| (value.name().to_owned(), value.number("value"))).collect();
+        Ok(Enumeration::new(found.name().to_owned(), values, members))
     }
 
     /// Returns a field; `None` for one that is deprecated, and for the tag of a union, which its value has.

@@ -20,6 +20,9 @@ use schema::Schema;
 use value::{FlatError, Table};
 pub use write::FlatWriter;
 
+/// Largest size in bytes of a FlatBuffer that is text.
+const MAX_TEXT: u64 = 1 << 20;
+
 /// Largest size in bytes of a schema of a user.
 pub const MAX_SCHEMA: u64 = 16 << 20;
 
@@ -143,8 +146,12 @@ impl FlatFormat {
 pub fn exact(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Content, String> {
     let mut content = read_by(schema, layout, payload).map_err(|error| error.to_string())?;
     let head = payload.len() - content.rest.as_ref().map_or(0, Blob::len);
+    if head > MAX_TEXT {
+        return Err(format!("it has more than {MAX_TEXT} bytes without its constants"));
+    }
     let found = payload.read_at(0, head as usize).map_err(|error| error.to_string())?;
-    for writer in [layout.writer].into_iter().chain(FlatWriter::ALL) {
+    let others = FlatWriter::ALL.into_iter().filter(|writer| *writer != layout.writer);
+    for writer in [layout.writer].into_iter().chain(others) {
         content.layout.writer = writer;
         let written = encode(schema, &content.root, content.layout, content.rest.as_ref());
         let is_equal = |written: &Blob| {

@@ -67,8 +67,9 @@ impl<'a> Reader<'a> {
     }
 
     fn table(&mut self, at: usize, object: usize, depth: usize) -> Result<Table, FlatError> {
-        self.spend(at, COST)?;
         let object = &self.schema.objects[object];
+        // All fields of the schema are looked for.
+        self.spend(at, COST + object.fields.len() as u64 / 4)?;
         if depth == MAX_DEPTH {
             return self.fail(at, format!("tables are nested deeper than {MAX_DEPTH}"));
         }

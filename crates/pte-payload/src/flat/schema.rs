@@ -104,6 +104,9 @@ pub struct Enumeration {
     pub values: Vec<(String, i64)>,
     /// Of a union, for each value the index of its table; `None` for `NONE`, and for members that are not tables.
     pub members: Vec<Option<usize>>,
+    /// Position of each name, and of each number: lists of numbers may be long.
+    by_name: HashMap<String, usize>,
+    by_number: HashMap<i64, usize>,
 }
 
 /// Returns the element type with the encoding of a number.
@@ -124,21 +127,27 @@ pub fn element_type(scalar: Scalar) -> ScalarType {
 }
 
 impl Enumeration {
+    /// Creates an enum, or a union with the tables of its members. The first name of a number counts.
+    pub fn new(name: String, values: Vec<(String, i64)>, members: Vec<Option<usize>>) -> Enumeration {
+        let by_name = values.iter().map(|(name, _)| name.clone()).zip(0..).collect();
+        let by_number = values.iter().enumerate().rev().map(|(position, (_, number))| (*number, position)).collect();
+        Enumeration { name, values, members, by_name, by_number }
+    }
+
     /// Returns the name of a number.
     pub fn name_of(&self, number: i64) -> Option<&str> {
-        self.values.iter().find(|(_, value)| *value == number).map(|(name, _)| name.as_str())
+        self.by_number.get(&number).map(|position| self.values[*position].0.as_str())
     }
 
     /// Returns the number of a name.
     pub fn number_of(&self, name: &str) -> Option<i64> {
-        self.values.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+        self.by_name.get(name).map(|position| self.values[*position].1)
     }
 
     /// Returns the table of the member of a union with a tag; `None` for an unknown tag, and for a member that is not a
     /// table.
     pub fn member(&self, tag: u8) -> Option<usize> {
-        let position = self.values.iter().position(|(_, number)| *number == i64::from(tag))?;
-        *self.members.get(position)?
+        *self.members.get(*self.by_number.get(&tag.into())?)?
     }
 }
 
@@ -162,6 +171,11 @@ impl Object {
             free = usize::from(field.at) + 1;
         }
         Ok(())
+    }
+
+    /// Returns the field with a slot of a table.
+    pub fn at(&self, slot: u16) -> Option<&Field> {
+        self.fields.binary_search_by_key(&slot, |field| field.at).ok().map(|position| &self.fields[position])
     }
 
     /// Returns the number of slots of a table.
@@ -283,23 +297,25 @@ impl Schema {
             "root" => self.root = *names.objects.get(name).ok_or_else(|| format!("unknown table `{name}`"))?,
             "enum" | "union" => {
                 let is_union = *keyword == "union";
-                let mut found = Enumeration {
-                    name: name.split(':').next().unwrap_or_default().to_owned(),
-                    values: is_union.then(|| ("NONE".to_owned(), 0)).into_iter().collect(),
-                    members: is_union.then_some(None).into_iter().collect(),
-                };
+                let mut values: Vec<(String, i64)> = Vec::new();
+                let mut members = Vec::new();
+                if is_union {
+                    values.push(("NONE".to_owned(), 0));
+                    members.push(None);
+                }
                 for word in rest {
                     let (name, number) = match word.split_once('=') {
                         Some((name, number)) => (name, number.parse().map_err(|_| format!("the number of `{word}`"))?),
-                        None => (*word, found.values.last().map_or(0, |(_, number)| number + 1)),
+                        None => (*word, values.last().map_or(0, |(_, number)| number + 1)),
                     };
-                    found.values.push((name.to_owned(), number));
+                    values.push((name.to_owned(), number));
                     if is_union {
                         let member = names.objects.get(name).ok_or_else(|| format!("unknown table `{name}`"))?;
-                        found.members.push(Some(*member));
+                        members.push(Some(*member));
                     }
                 }
-                self.enums.push(found);
+                let name = name.split(':').next().unwrap_or_default().to_owned();
+                self.enums.push(Enumeration::new(name, values, members));
             }
             "table" | "struct" => {
                 let mut fields = Vec::new();

@@ -104,7 +104,7 @@ impl Writer<'_> {
         let mut strings: Vec<(u16, Vec<Offset>)> = Vec::new();
         let mut slots: Vec<(u16, Slot<'_>)> = Vec::new();
         for (slot, value) in values {
-            let Some(ty) = object.fields.iter().find(|field| field.at == *slot).map(|field| field.ty) else { continue };
+            let Some(ty) = object.at(*slot).map(|field| field.ty) else { continue };
             if let (Type::Union(_), Value::Union(tag, _)) = (ty, value) {
                 slots.push((slot - 1, Slot::Field(FieldValue::Byte(*tag))));
             }
