@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::read;
 use super::schema::{Enumeration, Field, Object, Schema, Type, masked};
-use super::value::{Table, Value};
+use super::view::View;
 use pte_model::data::Blob;
 use pte_model::format::flatbuffer::Scalar;
 
@@ -26,9 +26,9 @@ const MAX_FORCED: usize = 256;
 /// structs or strings are accepted, their members are not.
 pub fn read(bytes: &[u8]) -> Result<Schema, String> {
     let root = read::read(&REFLECTION, bytes, &Blob::bytes(bytes), 0).map_err(|error| error.to_string())?;
-    let root = View { table: &root, object: REFLECTION.root };
-    let (objects, enums) = (root.tables("objects"), root.tables("enums"));
-    let names: HashMap<&str, usize> = objects.iter().map(View::name).zip(0..).collect();
+    let root = View::new(&REFLECTION, &root);
+    let [objects, enums] = ["objects", "enums"].map(|name| root.children(name).collect::<Vec<_>>());
+    let names: HashMap<&str, usize> = objects.iter().map(name).zip(0..).collect();
     let mut reader = Reader { objects: objects.len(), enums: Vec::new(), scalars: Vec::new() };
     for found in &enums {
         let enumeration = reader.enumeration(found)?;
@@ -37,12 +37,11 @@ pub fn read(bytes: &[u8]) -> Result<Schema, String> {
     let is_struct = |object: &View<'_>| object.number("is_struct") != 0;
     let mut found = Vec::with_capacity(objects.len());
     for object in &objects {
-        let fields = object.tables("fields");
-        let fields =
-            fields.iter().filter_map(|field| reader.field(object.name(), field, is_struct(object)).transpose());
-        let size = |name| usize::try_from(object.number(name)).unwrap_or(usize::MAX);
+        let fields = object.children("fields");
+        let fields = fields.filter_map(|field| reader.field(name(object), &field, is_struct(object)).transpose());
+        let size = |field| usize::try_from(object.number(field)).unwrap_or(usize::MAX);
         found.push(Object {
-            name: object.name().to_owned(),
+            name: name(object).to_owned(),
             layout: is_struct(object).then(|| (size("bytesize"), size("minalign"))),
             fields: fields.collect::<Result<Vec<Field>, String>>()?,
             order: Vec::new(),
@@ -60,64 +59,16 @@ pub fn read(bytes: &[u8]) -> Result<Schema, String> {
     let root = root.child("root_table").ok_or("the schema has no root type")?;
     Schema {
         identifier: identifier.transpose().map_err(|_| "a file identifier that does not have four bytes")?,
-        root: *names.get(root.name()).ok_or("the root table is not among the objects")?,
+        root: *names.get(name(&root)).ok_or("the root table is not among the objects")?,
         objects: found,
         enums: reader.enums,
     }
     .checked()
 }
 
-/// A table of the schema of schemas, with its fields by name.
-struct View<'t> {
-    table: &'t Table,
-    object: usize,
-}
-
-impl<'t> View<'t> {
-    fn get(&self, name: &str) -> Option<(&'t Value, &'static Field)> {
-        let field = REFLECTION.objects[self.object].field(name)?;
-        Some((self.table.get(field.at)?, field))
-    }
-
-    fn number(&self, name: &str) -> i64 {
-        let default = || REFLECTION.objects[self.object].field(name).map_or(0, |field| field.default);
-        let (bits, ty) = match self.get(name) {
-            Some((Value::Number(bits), field)) => (*bits, field.ty),
-            _ => (default(), REFLECTION.objects[self.object].field(name).map_or(Type::Text, |field| field.ty)),
-        };
-        match ty {
-            Type::Number(Scalar::I32, _) => i64::from(bits as i32),
-            Type::Number(Scalar::I8, _) => i64::from(bits as i8),
-            _ => bits as i64,
-        }
-    }
-
-    fn text(&self, name: &str) -> Option<&'t str> {
-        match self.get(name)? {
-            (Value::Text(text), _) => Some(text),
-            _ => None,
-        }
-    }
-
-    fn name(&self) -> &'t str {
-        self.text("name").unwrap_or_default()
-    }
-
-    fn child(&self, name: &str) -> Option<View<'t>> {
-        match self.get(name)? {
-            (Value::Table(table), Field { ty: Type::Object(object), .. }) => Some(View { table, object: *object }),
-            _ => None,
-        }
-    }
-
-    fn tables(&self, name: &str) -> Vec<View<'t>> {
-        match self.get(name) {
-            Some((Value::Tables(tables), Field { ty: Type::Objects(object), .. })) => {
-                tables.iter().map(|table| View { table, object: *object }).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
+/// Returns the name of a declaration.
+fn name<'t>(found: &View<'t>) -> &'t str {
+    found.text("name").unwrap_or_default()
 }
 
 struct Reader {
@@ -130,7 +81,7 @@ struct Reader {
 
 impl Reader {
     fn enumeration(&mut self, found: &View<'_>) -> Result<Enumeration, String> {
-        let values = found.tables("values");
+        let values = found.children("values");
         let is_union = found.number("is_union") != 0;
         let underlying = found.child("underlying_type").map_or(0, |ty| ty.number("base_type"));
         self.scalars.push(if is_union { None } else { scalar(underlying) });
@@ -138,15 +89,15 @@ impl Reader {
             let index = value.child("union_type").filter(|ty| ty.number("base_type") == OBJECT)?.number("index");
             usize::try_from(index).ok().filter(|index| *index < self.objects)
         };
-        let members = if is_union { values.iter().map(member).collect() } else { Vec::new() };
-        let values = values.iter().map(|value| (value.name().to_owned(), value.number("value"))).collect();
-        Ok(Enumeration::new(found.name().to_owned(), values, members))
+        let members = if is_union { values.clone().map(|value| member(&value)).collect() } else { Vec::new() };
+        let values = values.map(|value| (name(&value).to_owned(), value.number("value"))).collect();
+        Ok(Enumeration::new(name(found).to_owned(), values, members))
     }
 
     /// Returns a field; `None` for one that is deprecated, and for the tag of a union, which its value has.
     fn field(&self, object: &str, found: &View<'_>, is_struct: bool) -> Result<Option<Field>, String> {
         let ty = found.child("type").ok_or("a field without a type")?;
-        let unsupported = |what: &str| format!("field `{object}.{}` is {what}, which is not supported", found.name());
+        let unsupported = |what: &str| format!("field `{object}.{}` is {what}, which is not supported", name(found));
         let (base, element) = (ty.number("base_type"), ty.number("element"));
         if found.number("deprecated") != 0 || base == TAG || (base == VECTOR && element == TAG) {
             return Ok(None);
@@ -159,15 +110,14 @@ impl Reader {
         let object_index =
             || index.filter(|index| *index < self.objects).ok_or_else(|| unsupported("of an unknown type"));
         let union = index.filter(|index| self.scalars.get(*index).is_some_and(Option::is_none));
-        let forced =
-            found.tables("attributes").iter().find(|attribute| attribute.text("key") == Some("force_align")).map(
-                |attribute| {
-                    attribute
-                        .text("value")
-                        .and_then(|value| value.parse().ok())
-                        .filter(|size: &usize| size.is_power_of_two() && *size <= MAX_FORCED)
-                },
-            );
+        let forced = found.children("attributes").find(|attribute| attribute.text("key") == Some("force_align")).map(
+            |attribute| {
+                attribute
+                    .text("value")
+                    .and_then(|value| value.parse().ok())
+                    .filter(|size: &usize| size.is_power_of_two() && *size <= MAX_FORCED)
+            },
+        );
         let alignment = forced.unwrap_or(Some(1)).ok_or_else(|| unsupported("aligned to no power of two up to 256"))?;
         let ty = match (base, scalar(base), scalar(element)) {
             (_, Some(scalar), _) => Type::Number(scalar, names),
@@ -190,7 +140,7 @@ impl Reader {
         };
         // In a struct, the offset of a field is its place, and `id` counts the fields.
         let at = found.number(if is_struct { "offset" } else { "id" }) as u16;
-        Ok(Some(Field { name: found.name().to_owned(), at, ty, default, is_required: found.number("required") != 0 }))
+        Ok(Some(Field { name: name(found).to_owned(), at, ty, default, is_required: found.number("required") != 0 }))
     }
 }
 

@@ -1,12 +1,13 @@
 //! FlatBuffers by schemas that are data: read to a tree, and written from it as their own writers do.
 //!
 //! [`schema`] has the types, [`bfbs`] reads those of users. [`value`] is the tree, which [`mod@read`] and [`mod@write`]
-//! convert from and to bytes. [`FlatFormat`] is a payload format that is a FlatBuffer, with what is around it.
+//! convert from and to bytes, and [`view`] has by names. [`FlatFormat`] is a payload format that is a FlatBuffer, with what is around it.
 
 pub mod bfbs;
 pub mod read;
 pub mod schema;
 pub mod value;
+pub mod view;
 pub mod write;
 
 use std::io;
@@ -180,11 +181,7 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
         }
         Header::Short(magic) => (layout, header::read_short(payload, magic)?.0),
     };
-    let bytes = metadata(payload, at, size, "a FlatBuffer")?;
-    let root = read::read(schema, &bytes, payload, at).map_err(|mut error| {
-        error.at = error.at.map(|offset| offset.saturating_add(at as usize));
-        DescribeError::Malformed(error.to_string())
-    })?;
+    let root = read_part(schema, payload, (at, size))?;
     let end = match layout.header {
         Header::None => None,
         Header::Sections(_) => Some((at + size).next_multiple_of(header::ALIGNMENT)),
@@ -198,6 +195,18 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
         layout.header = Header::None;
     }
     Ok(Content { root, layout, rest })
+}
+
+/// Reads the FlatBuffer that a payload has at an offset, with a size in bytes.
+///
+/// # Errors
+/// As [`FlatFormat::read`].
+pub fn read_part(schema: &Schema, payload: &Blob, (at, size): (u64, u64)) -> Result<Table, DescribeError> {
+    let bytes = metadata(payload, at, size, "a FlatBuffer")?;
+    read::read(schema, &bytes, payload, at).map_err(|mut error| {
+        error.at = error.at.map(|offset| offset.saturating_add(at as usize));
+        DescribeError::Malformed(error.to_string())
+    })
 }
 
 /// Writes a payload: its header, the FlatBuffer, and the bytes after it.

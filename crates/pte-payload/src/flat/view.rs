@@ -1,0 +1,140 @@
+//! Access to the fields of a [`Table`] by their names in its schema, with the defaults of those that are absent.
+
+use std::borrow::Cow;
+use std::io;
+
+use super::schema::{Field, Object, Schema, Type};
+use super::value::{Table, Value};
+use crate::description::UNKNOWN;
+use pte_model::format::flatbuffer::Scalar;
+
+/// A table with its schema. A name that the schema does not have is that of a field which is absent.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'t> {
+    table: &'t Table,
+    object: usize,
+    schema: &'t Schema,
+}
+
+impl<'t> View<'t> {
+    /// The root table of a FlatBuffer.
+    pub fn new(schema: &'t Schema, table: &'t Table) -> View<'t> {
+        View { table, object: schema.root, schema }
+    }
+
+    fn field(&self, name: &str) -> Option<&'t Field> {
+        let object: &'t Object = &self.schema.objects[self.object];
+        object.field(name)
+    }
+
+    fn get(&self, name: &str) -> Option<(&'t Value, &'t Field)> {
+        let field = self.field(name)?;
+        Some((self.table.get(field.at)?, field))
+    }
+
+    /// Returns `true` if a field is present.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Returns an integer; 0 for a field that is none.
+    pub fn number(&self, name: &str) -> i64 {
+        match self.field(name) {
+            Some(Field { at, ty: Type::Number(scalar, _), default, .. }) => {
+                let found = self.table.get(*at);
+                extended(if let Some(Value::Number(bits)) = found { *bits } else { *default }, *scalar)
+            }
+            Some(_) | None => 0,
+        }
+    }
+
+    /// Returns the name of a number of an enum.
+    pub fn word(&self, name: &str) -> Cow<'t, str> {
+        let number = self.number(name);
+        let found = match self.field(name).map(|field| field.ty) {
+            Some(Type::Number(_, Some(names))) => self.schema.enums[names].name_of(number),
+            Some(_) | None => None,
+        };
+        found.map_or_else(|| format!("{UNKNOWN} {number}").into(), Cow::Borrowed)
+    }
+
+    /// Returns a string.
+    pub fn text(&self, name: &str) -> Option<&'t str> {
+        match self.get(name)? {
+            (Value::Text(text), _) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the strings of a vector.
+    pub fn texts(&self, name: &str) -> &'t [String] {
+        match self.get(name) {
+            Some((Value::Texts(texts), _)) => texts,
+            _ => &[],
+        }
+    }
+
+    /// Returns a table.
+    pub fn child(&self, name: &str) -> Option<View<'t>> {
+        match self.get(name)? {
+            (Value::Table(table), Field { ty: Type::Object(object), .. }) => {
+                Some(View { table, object: *object, schema: self.schema })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the tables of a vector.
+    pub fn children(&self, name: &str) -> impl ExactSizeIterator<Item = View<'t>> + Clone + use<'t> {
+        let schema = self.schema;
+        let (tables, object) = match self.get(name) {
+            Some((Value::Tables(tables), Field { ty: Type::Objects(object), .. })) => (tables.as_slice(), *object),
+            _ => (&[][..], 0),
+        };
+        tables.iter().map(move |table| View { table, object, schema })
+    }
+
+    /// Returns the name and the table of a member of a union.
+    pub fn member(&self, name: &str) -> Option<(&'t str, View<'t>)> {
+        let (Value::Union(tag, table), Field { ty: Type::Union(index), .. }) = self.get(name)? else { return None };
+        let union = &self.schema.enums[*index];
+        let view = View { table, object: union.member(*tag)?, schema: self.schema };
+        Some((union.name_of((*tag).into())?, view))
+    }
+
+    /// Returns the integers of a vector.
+    ///
+    /// # Errors
+    /// A payload that cannot be read.
+    pub fn numbers(&self, name: &str) -> io::Result<Vec<i64>> {
+        let Some((Value::Numbers(blob), Field { ty: Type::Numbers(scalar, ..), .. })) = self.get(name) else {
+            return Ok(Vec::new());
+        };
+        let bytes = blob.read_at(0, usize::try_from(blob.len()).unwrap_or(usize::MAX))?;
+        let number = |item: &[u8]| item.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Ok(bytes.chunks_exact(scalar.size()).map(|item| extended(number(item), *scalar)).collect())
+    }
+
+    /// Returns the fields that are present, with their names.
+    pub fn fields(&self) -> impl Iterator<Item = (&'t str, &'t Field)> + use<'t> {
+        let (table, fields) = (self.table, &self.schema.objects[self.object].fields);
+        fields.iter().filter(|field| table.get(field.at).is_some()).map(|field| (field.name.as_str(), field))
+    }
+}
+
+/// Returns the number with these bits.
+fn extended(bits: u64, scalar: Scalar) -> i64 {
+    match scalar {
+        Scalar::I8 => i64::from(bits as i8),
+        Scalar::I16 => i64::from(bits as i16),
+        Scalar::I32 => i64::from(bits as i32),
+        Scalar::Bool
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::I64
+        | Scalar::F32
+        | Scalar::F64 => bits as i64,
+    }
+}
