@@ -52,14 +52,17 @@ fn payloads_of_other_writers_are_described() {
     }
 }
 
-/// The signature of each format, as far as it is stated: of Core ML names, of Ethos-U no element types.
+/// The signature of each format, as far as it is stated: of Ethos-U no element types.
 #[test]
 fn payloads_of_other_writers_have_signatures() {
     for (name, format) in PAYLOADS {
         let known = FORMATS.iter().find(|known| known.name() == *format).expect("a format");
         let found = known.signature(&Blob::bytes(bytes(name))).unwrap().expect("a signature");
         let (x, y) = match *name {
-            "coreml" => ((Some("x"), None, None), (Some("y"), None, None)),
+            "coreml" => {
+                let sizes = || Some(vec![1, 4]);
+                ((Some("x"), Some("FLOAT32"), sizes()), (Some("y"), Some("FLOAT32"), sizes()))
+            }
             "ethos_u" => ((None, None, Some(vec![1, 1, 1, 3, 8, 8])), (None, None, Some(vec![1, 1, 1, 4, 8, 8]))),
             _ => {
                 let (datatype, names) = match *name {

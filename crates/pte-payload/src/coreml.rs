@@ -3,10 +3,14 @@
 //!
 //! Described only.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
-use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, UNKNOWN};
+use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::format::PayloadFormat;
+use super::protobuf::{Fields, Malformed};
 use super::signature::Signature;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
@@ -32,6 +36,24 @@ const MODELS: &[(&str, &str)] = &[("model.mlpackage", "model"), ("model.mlmodelc
 
 /// Name of the file in the root with the names of inputs and outputs.
 const METADATA: &str = "metadata.json";
+
+/// Path of the model in the root.
+const MODEL: [&str; 4] = ["model.mlpackage", "Data", "com.apple.CoreML", "model.mlmodel"];
+
+/// Numbers and names of element types of arrays.
+const DATATYPES: &[(u64, &str)] =
+    &[(65552, "FLOAT16"), (65568, "FLOAT32"), (65600, "DOUBLE"), (131_080, "INT8"), (131_104, "INT32")];
+
+/// Versions of the specification, and the oldest iOS and macOS that take them.
+const SYSTEMS: &[(u64, &str, &str)] = &[
+    (4, "13", "10.15"),
+    (5, "14", "11"),
+    (6, "15", "12"),
+    (7, "16", "13"),
+    (8, "17", "14"),
+    (9, "18", "15"),
+    (10, "26", "26"),
+];
 
 /// Kind of a node that is a file.
 const FILE: u64 = 0;
@@ -59,8 +81,11 @@ impl PayloadFormat for CoreMl {
 
     fn signature(&self, payload: &Blob) -> Result<Option<Signature>, DescribeError> {
         let facts = self.describe(payload)?;
+        if let Some(stated) = Signature::of(&facts, self.rules()) {
+            return Ok(Some(stated));
+        }
         let Some(Fact::Map(metadata)) = facts.get("metadata") else { return Ok(None) };
-        let mut found = Signature::of(&Facts::from(metadata.clone()));
+        let mut found = Signature::of(&Facts::from(metadata.clone()), self.rules());
         // The lists have names.
         let arguments = found.iter_mut().flat_map(|found| found.inputs.iter_mut().chain(&mut found.outputs));
         arguments.for_each(|argument| argument.name = argument.datatype.take());
@@ -85,6 +110,15 @@ fn json_size(size: u64, at: u64) -> Result<usize, DescribeError> {
         }
         false => Ok(size as usize),
     }
+}
+
+/// Reads an object of the payload.
+///
+/// # Errors
+/// JSON that is too large or is no object; a payload that cannot be read.
+pub fn json(payload: &Blob, at: u64, size: u64) -> Result<Map<String, Value>, DescribeError> {
+    json_size(size, at)?;
+    object(&description::metadata(payload, at, size, "JSON")?, at)
 }
 
 /// Describes a reference to named data.
@@ -171,10 +205,19 @@ fn files(payload: &Blob) -> Result<Facts, DescribeError> {
     let kind = kinds.map(|(_, kind)| *kind).next().unwrap_or(UNKNOWN);
     let mut facts = Facts::default().with("model_type", kind);
     let node = |number: &Value| nodes.get(usize::try_from(number.as_u64()?).ok()?);
+    let mut arguments = None;
     if let Some((offset, size)) = root.and_then(|root| node(root.get(METADATA)?)).map(region) {
         json_size(size, offset)?;
-        let json = description::metadata(payload, offset, size, METADATA)?;
-        facts.add("metadata", names(&self::object(&json, offset)?));
+        let json = self::object(&description::metadata(payload, offset, size, METADATA)?, offset)?;
+        facts.add("metadata", names(&json));
+        arguments = Some(json);
+    }
+    let child = |node: Option<&'_ Value>, name: &&str| node?.get("children")?.as_object()?.get(*name).cloned();
+    let model = MODEL.iter().try_fold(nodes.last(), |found, name| child(found, name).map(|number| node(&number)));
+    if let Some((offset, size)) = model.flatten().map(region) {
+        let bytes = description::metadata(payload, offset, size, MODEL[MODEL.len() - 1])?;
+        let malformed = |_| DescribeError::malformed(format!("the model at byte {offset:#x} is no Protocol Buffers"));
+        self::model(&bytes, arguments.as_ref(), &mut facts).map_err(malformed)?;
     }
     let fact = |file: &FileEntry| {
         let mut facts = Facts::default().with("path", &*file.path);
@@ -270,6 +313,63 @@ fn names(metadata: &Map<String, Value>) -> Facts {
         facts.add("methods", Fact::list(methods.keys().map(|name| name.as_str().into_fact()), methods.len()));
     }
     facts
+}
+
+/// Adds the version of a model, its operations and the arguments of its only function, in the order of the metadata.
+/// The numbers are those of the fields in the schemas of Core ML.
+fn model(bytes: &[u8], metadata: Option<&Map<String, Value>>, facts: &mut Facts) -> Result<(), Malformed> {
+    let model = Fields(bytes);
+    let version = model.clone().integer(1)?;
+    if let Some(target) = systems(version) {
+        facts.add("target", &*target);
+    }
+    facts.add("specification_version", Fact::Number(i64::try_from(version).unwrap_or(i64::MAX)));
+    let mut operations = Tally::default();
+    model.clone().part(502)?.each(2, |function| {
+        Fields(function).part(2)?.each(3, |block| {
+            Fields(block).part(2)?.each(3, |operation| {
+                operations.count(String::from_utf8_lossy(Fields(operation).part(1)?.0).into_owned());
+                Ok(())
+            })
+        })
+    })?;
+    facts.add("operations", operations);
+    let description = model.part(2)?;
+    for (key, name, field) in [("inputNames", "inputs", 1), ("outputNames", "outputs", 10)] {
+        let Some(names) = metadata.and_then(|metadata| metadata.get(key)).and_then(Value::as_array) else { continue };
+        let listed: Vec<&str> = names.iter().take(MAX_LISTED).map(|name| name.as_str().unwrap_or(UNKNOWN)).collect();
+        let mut found = HashMap::new();
+        description.clone().each(field, |feature| {
+            let name = String::from_utf8_lossy(Fields(feature).part(1)?.0).into_owned();
+            if listed.contains(&name.as_str()) {
+                found.insert(name, feature_type(Fields(feature).part(3)?.part(5)?)?);
+            }
+            Ok::<_, Malformed>(())
+        })?;
+        let fact = |name: &&str| {
+            let named = Facts::default().with("name", *name);
+            match found.remove(*name) {
+                Some((datatype, sizes)) => named.with("datatype", &*datatype).with("sizes", sizes).into_fact(),
+                None => named.into_fact(),
+            }
+        };
+        facts.add(name, Fact::list(listed.iter().map(fact), names.len()));
+    }
+    Ok(())
+}
+
+/// Returns element type and sizes of an array.
+fn feature_type(array: Fields<'_>) -> Result<(Cow<'static, str>, Fact), Malformed> {
+    let number = array.clone().integer(2)?;
+    let name = DATATYPES.iter().find(|(known, _)| *known == number).map(|(_, name)| Cow::Borrowed(*name));
+    let sizes = array.part(1)?.packed()?;
+    Ok((name.unwrap_or_else(|| format!("{UNKNOWN} {number}").into()), Fact::sizes(sizes.into_iter())))
+}
+
+/// Returns the oldest systems that take a version of the specification.
+pub fn systems(version: u64) -> Option<String> {
+    let (_, ios, macos) = SYSTEMS.iter().find(|(known, ..)| *known == version)?;
+    Some(format!("iOS {ios}, macOS {macos}"))
 }
 
 #[cfg(test)]

@@ -87,6 +87,14 @@ impl Description {
         summary
     }
 
+    /// Returns what the payload was compiled for, such as a chip; `None` if it does not say it.
+    pub fn target(&self) -> Option<&str> {
+        self.facts.iter().find_map(|(name, fact)| match fact {
+            Fact::Text(text) if name == "target" && text != UNKNOWN => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// Returns all facts with their names, including `format` and `problem`.
     pub fn all(&self) -> Vec<(Cow<'static, str>, Fact)> {
         let mut all = Facts::default();
@@ -149,6 +157,9 @@ pub fn name_of(names: &[&'static str], first: i64, number: i64) -> Cow<'static, 
     }
 }
 
+/// Name of facts that are keys of named data, or have `keys`.
+const NAMED_DATA: &str = "named_data";
+
 /// Name of the number of items or names that a list or a map leaves out.
 pub(crate) const MORE: &str = "more";
 
@@ -189,6 +200,23 @@ impl Fact {
     #[doc(hidden)]
     pub fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into_fact()
+    }
+
+    /// Adds the keys of named data in the fact; returns `false` if they are not complete.
+    fn add_keys(&self, is_named: bool, keys: &mut Vec<String>) -> bool {
+        let is_key = |name: &str| matches!(name, "key" | "keys");
+        match self {
+            Fact::Text(text) if is_named => {
+                keys.push(text.clone());
+                text != UNKNOWN && !(text.len() > MAX_TEXT && text.ends_with("..."))
+            }
+            Fact::List(items) => items.iter().all(|item| item.add_keys(is_named, keys)),
+            Fact::Map(facts) => facts.iter().all(|(name, fact)| match &**name {
+                MORE => !is_named,
+                name => fact.add_keys(name == NAMED_DATA || (is_named && is_key(name)), keys),
+            }),
+            Fact::Text(_) | Fact::Number(_) | Fact::Bytes(_) => true,
+        }
     }
 
     /// Returns the count of a fact of [`COUNTED`]: the number of items of a list, or the sum of the numbers of a map.
@@ -273,9 +301,25 @@ impl Facts {
         self.add(name, Facts::default().with("offset", Fact::Bytes(offset)).with("size", Fact::Bytes(size)));
     }
 
+    /// Adds a size to the last fact, which is a list of sizes; those beyond the limit are left out.
+    pub(crate) fn push_size(&mut self, size: i64) {
+        if let Some((_, Fact::List(sizes))) = self.0.last_mut()
+            && sizes.len() < MAX_LISTED
+        {
+            sizes.push(Fact::Number(size));
+        }
+    }
+
     /// Returns the fact with a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Fact> {
         self.0.iter().find_map(|(known, fact)| (known == name).then_some(fact))
+    }
+
+    /// Returns the keys of named data: texts and `keys` of the facts `named_data`. `None` if some are left out, are
+    /// shortened or are not known.
+    pub(crate) fn keys(&self) -> Option<Vec<String>> {
+        let mut keys = Vec::new();
+        self.0.iter().all(|(name, fact)| fact.add_keys(name == NAMED_DATA, &mut keys)).then_some(keys)
     }
 
     /// Returns the facts.
@@ -367,7 +411,7 @@ impl IntoFact for ConstantTally {
                 found.add("uses", uses);
             }
             let more = named.0 - keys.len();
-            facts.add("named_data", found.with("keys", Fact::List(keys.into_iter().chain(Fact::more(more)).collect())));
+            facts.add(NAMED_DATA, found.with("keys", Fact::List(keys.into_iter().chain(Fact::more(more)).collect())));
         }
         facts.into_fact()
     }

@@ -6,8 +6,10 @@
 use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED};
 use super::format::PayloadFormat;
 use super::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
+use super::signature::{CallRules, CountRule, SizesRule};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
+use pte_model::format::ScalarType;
 use pte_model::format::flatbuffer::{array, u32_at};
 
 /// The payloads of the Ethos-U backend.
@@ -28,6 +30,9 @@ const END: &str = "vela_end_stream";
 /// Name of the block with the size of the scratch.
 const SCRATCH_SIZE: &str = "scratch_size";
 
+/// Name of the block of release 0.6 that is the scratch.
+const SCRATCH_DATA: &str = "scratch_data";
+
 /// Size in bytes of the head of a block: name, size, mark of external data, and zeros.
 const BLOCK_HEAD: u64 = 32;
 /// Size in bytes of the name of a block, which zeros fill.
@@ -39,13 +44,50 @@ const EXTERNAL: u8 = 1;
 /// Largest number of blocks; the compiler writes seven.
 const MAX_BLOCKS: usize = MAX_LISTED;
 
-/// Number of dimensions of a tensor.
-const DIMS: usize = 6;
-/// Number of words of a tensor: its sizes, the size of an element in bytes, offset, region.
-const WORDS: usize = DIMS + 3;
+/// Numbers of dimensions of a tensor: since release 1.0, and before. Only the size of the block tells them apart.
+const DIMS: [usize; 2] = [6, 4];
+/// Number of words of a tensor after its sizes: the size of an element in bytes, offset, region.
+const WORDS: usize = 3;
 
 /// Largest size in bytes of a block that is read: all tensors that are listed.
-const MAX_BLOCK: u64 = 4 + (MAX_LISTED * WORDS * 4) as u64;
+const MAX_BLOCK: u64 = 4 + (MAX_LISTED * (DIMS[0] + WORDS) * 4) as u64;
+
+/// Action of the driver that has the configuration of the chip and the version of its architecture after it.
+const CONFIGURATION: u32 = 1;
+
+/// Products by the four highest bits of the configuration.
+const PRODUCTS: &[&str] = &["Ethos-U55", "Ethos-U65", "Ethos-U85"];
+
+/// Metadata of a `COP2` stream, and their offset; the configuration follows the magic and two words.
+const METADATA: (&[u8], usize) = (b"VEUM", 28);
+
+/// The runtime compares inputs only: the number of elements, and that the type has the size of an element.
+static RULES: CallRules = CallRules {
+    count: CountRule::Unchecked,
+    sizes: SizesRule::Elements,
+    scalar_types: [
+        &[
+            ("1", &[ScalarType::CHAR, ScalarType::BYTE, ScalarType::BOOL]),
+            ("2", &[ScalarType::SHORT]),
+            ("4", &[ScalarType::INT]),
+        ],
+        &[],
+    ],
+};
+
+/// Returns the chip that commands are for, and the version of its architecture.
+fn chip(commands: &[u8]) -> Option<(String, String)> {
+    let at = match commands.get(..4)? {
+        b"COP1" if u32_at(commands, 4)? & 0xff == CONFIGURATION => 8,
+        b"COP2" if commands.get(METADATA.1..)?.starts_with(METADATA.0) => METADATA.1 + 12,
+        _ => return None,
+    };
+    let (configuration, id) = (u32_at(commands, at)?, u32_at(commands, at + 4)?);
+    let product = PRODUCTS.get((configuration >> 28) as usize)?;
+    let macs = 1u32 << (configuration & 15);
+    let version = format!("{}.{}.{}", id >> 28, (id >> 20) & 0xff, (id >> 16) & 15);
+    Some((format!("{product}-{macs}"), version))
+}
 
 /// A block.
 struct Block {
@@ -79,6 +121,10 @@ impl PayloadFormat for EthosU {
         if let Some(block) = inside("cmd_data") {
             let magic = payload.read_at(block.at, block.size.min(4) as usize)?;
             facts.add("commands", &*magic.escape_ascii().to_string());
+            if let Some((target, architecture)) = chip(&block.content(payload)?) {
+                facts.add("target", &*target);
+                facts.add("architecture", &*architecture);
+            }
         }
         if let Some(block) = inside(SCRATCH_SIZE) {
             facts.add(SCRATCH_SIZE, Fact::Bytes(block.number(payload)?));
@@ -91,6 +137,10 @@ impl PayloadFormat for EthosU {
         Ok(facts)
     }
 
+    fn rules(&self) -> &'static CallRules {
+        &RULES
+    }
+
     fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
         Some(memory(payload, processor))
     }
@@ -101,13 +151,17 @@ impl PayloadFormat for EthosU {
 /// them.
 fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
     let blocks = blocks(payload)?;
-    let Some(block) = blocks.iter().find(|block| block.name == SCRATCH_SIZE && !block.is_external) else {
+    let inside = |name: &str| blocks.iter().find(|block| block.name == name && !block.is_external);
+    let Some(scratch) = inside(SCRATCH_SIZE)
+        .map(|block| block.number(payload))
+        .or_else(|| inside(SCRATCH_DATA).map(|block| Ok(block.size)))
+    else {
         return Err(DescribeError::malformed(format!(
             "no block `{SCRATCH_SIZE}`, expected one with the size of the scratch"
         )));
     };
     let pointer = processor.pointer();
-    let scratch = block.number(payload)?;
+    let scratch = scratch?;
     let parts = [
         DelegatePart::new("state of the delegate", HANDLE_WORDS * pointer, pointer, MemorySource::Heap, Held::Load),
         DelegatePart::new("scratch", scratch, ALIGNMENT, MemorySource::TemporaryAllocator, Held::Call),
@@ -186,12 +240,17 @@ impl Block {
     /// Returns the tensors of a block of inputs or outputs.
     fn tensors(&self, payload: &Blob) -> Result<Fact, DescribeError> {
         let content = self.content(payload)?;
-        let count = u32_at(&content, 0).map(u64::from).filter(|count| 4 + count * 4 * WORDS as u64 <= self.size);
-        let Some(count) = count else { return Err(self.wrong("expected a number, and as many tensors of 36 bytes")) };
-        let tensors = content[4..].as_chunks::<{ 4 * WORDS }>().0.iter().take(count as usize).map(|tensor| {
+        let count = u32_at(&content, 0).map(u64::from);
+        let size = |dims: usize| Some(4 + count? * 4 * (dims + WORDS) as u64);
+        let is_old = size(DIMS[1]) == Some(self.size);
+        let dims = DIMS[usize::from(is_old)];
+        let Some(count) = count.filter(|_| size(dims).is_some_and(|size| size <= self.size)) else {
+            return Err(self.wrong("expected a number, and as many tensors of 36 bytes"));
+        };
+        let tensors = content[4..].chunks_exact(4 * (dims + WORDS)).take(count as usize).map(|tensor| {
             let word = |index: usize| i64::from(array(tensor, 4 * index).map_or(0, i32::from_le_bytes));
-            let mut facts = Facts::default().with("sizes", Fact::sizes((0..DIMS).map(word)));
-            for (name, index) in [("element_size", DIMS), ("offset", DIMS + 1), ("region", DIMS + 2)] {
+            let mut facts = Facts::default().with("sizes", Fact::sizes((0..dims).map(word)));
+            for (name, index) in [("element_size", dims), ("offset", dims + 1), ("region", dims + 2)] {
                 facts.add(name, Fact::Number(word(index)));
             }
             facts.into_fact()
@@ -277,5 +336,32 @@ mod tests {
             described(&[block("scratch_size", &[1], 0)]).unwrap_err(),
             "block `scratch_size` of 1 byte at byte 0x40, expected 4 bytes"
         );
+    }
+
+    #[test]
+    fn commands_state_their_chip() {
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let first = |configuration| words(&[0x3150_4f43, 0x0010_0001, configuration, 0x1006_6001]);
+        for (configuration, chip) in
+            [(0x1807, "Ethos-U55-128"), (0x1000_6009, "Ethos-U65-512"), (0x2000_261b, "Ethos-U85-2048")]
+        {
+            assert_eq!(super::chip(&first(configuration)), Some((chip.to_owned(), "1.0.6".to_owned())));
+        }
+        assert_eq!(super::chip(&first(0x3000_0000)), None);
+        let second = words(&[0x3250_4f43, 1, 388, 0, 1, 380, 36, 0x4d55_4556, 1, 0x14, 0x2000_0118, 0x2000_7000]);
+        assert_eq!(super::chip(&second), Some(("Ethos-U85-256".to_owned(), "2.0.0".to_owned())));
+        (0..second.len()).for_each(|len| assert_eq!(super::chip(&second[..len]), None));
+    }
+
+    /// Release 0.6 wrote four sizes for each tensor, and zeros instead of the size of the scratch.
+    #[test]
+    fn older_tensors_have_four_sizes() {
+        let tensor: Vec<u8> = [1, 2, 3, 4, 1, 16, 1i32].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let old = [&1i32.to_le_bytes()[..], &tensor].concat();
+        let text = described(&[block("inputs", &old, 0)]).unwrap();
+        assert!(text.contains(r#"{"sizes":[1,2,3,4],"element_size":1,"offset":16,"region":1}"#), "{text}");
+        let stream = [block(START, &[], 0), block(SCRATCH_DATA, &[0; 48], 0), block(END, &[], 0)].concat();
+        let found = memory(&Blob::bytes(stream), Processor::Arm32).unwrap();
+        assert!(found.parts.iter().any(|part| part.bytes == 48));
     }
 }

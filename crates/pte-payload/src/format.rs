@@ -7,7 +7,7 @@ use super::description::{DescribeError, Description, Facts};
 use super::flat::FlatFormat;
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
-use super::signature::Signature;
+use super::signature::{CallRules, Signature};
 use pte_model::data::Blob;
 
 /// Number of first bytes by which a payload is recognised.
@@ -36,7 +36,20 @@ pub trait PayloadFormat: Sync {
     /// # Errors
     /// As [`PayloadFormat::describe`].
     fn signature(&self, payload: &Blob) -> Result<Option<Signature>, DescribeError> {
-        Ok(Signature::of(&self.describe(payload)?))
+        Ok(Signature::of(&self.describe(payload)?, self.rules()))
+    }
+
+    /// Returns what the runtime compares with the arguments of a call.
+    fn rules(&self) -> &'static CallRules {
+        &CallRules::UNKNOWN
+    }
+
+    /// Returns the keys of named data that the payload refers to; `None` if it may refer to others, too.
+    ///
+    /// # Errors
+    /// As [`PayloadFormat::describe`].
+    fn keys(&self, payload: &Blob) -> Result<Option<Vec<String>>, DescribeError> {
+        Ok(self.describe(payload)?.keys())
     }
 
     /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the
@@ -67,20 +80,7 @@ pub trait PayloadFormat: Sync {
 pub struct Formats(pub &'static [&'static [&'static dyn PayloadFormat]]);
 
 /// Names of the backends of ExecuTorch 1.5.1 whose payloads have no known format.
-const OTHER_BACKENDS: &[&str] = &[
-    "AotiBackend",
-    "BackendWithCompilerDemo",
-    "CoreAIBackend",
-    "CudaBackend",
-    "EnnBackend",
-    "ExecutorBackend",
-    "MetalBackend",
-    "NeuropilotBackend",
-    "NeutronBackend",
-    "OpenvinoBackend",
-    "TensorRTBackend",
-    "VgfBackend",
-];
+const OTHER_BACKENDS: &[&str] = &["EnnBackend"];
 
 impl fmt::Debug for dyn PayloadFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,9 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod aoti;
 pub mod arguments;
+pub mod coreai;
 pub mod coreml;
 pub mod decoded;
 pub mod description;
@@ -24,32 +26,38 @@ pub mod header;
 pub mod memory;
 pub mod mlx;
 pub mod mps;
+pub mod native;
+pub mod neutron;
+pub mod openvino;
+mod protobuf;
 pub mod qnn;
+mod rows;
 pub mod signature;
+pub mod small;
 pub mod tosa;
+pub mod vgf;
 pub mod vulkan;
 
 pub use format::{Formats, HEAD, Payload, PayloadFormat};
 
 /// The formats of this crate: all but XNNPACK's.
-pub const FORMATS: &[&dyn PayloadFormat] =
-    &[&vulkan::Vulkan, &ethos_u::EthosU, &qnn::Qnn, &coreml::CoreMl, &mps::Mps, &mlx::Mlx, &tosa::Tosa];
+pub const FORMATS: &[&dyn PayloadFormat] = &[
+    &vulkan::Vulkan,
+    &ethos_u::EthosU,
+    &qnn::Qnn,
+    &coreml::CoreMl,
+    &mps::Mps,
+    &mlx::Mlx,
+    &tosa::Tosa,
+    &native::Native,
+    &vgf::Vgf,
+    &aoti::Aoti,
+    &coreai::CoreAi,
+    &neutron::Neutron,
+    &openvino::OpenVino,
+    &small::NEUROPILOT,
+    &small::TENSOR_RT,
+    &small::EXECUTOR,
+    &small::DEMO,
+];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A payload of 4 GiB whose metadata are at the start: only those are read.
-    #[test]
-    fn large_payloads_are_not_loaded() {
-        use pte_model::data::{Blob, BlobSource};
-        let head = [&qnn_magic()[..], &[0; 8], &(4u64 << 30).to_le_bytes(), &[0; 236]].concat();
-        let large = Blob::joined([Blob::bytes(head), Blob::new(4 << 30, BlobSource::Repeat([7].into()))]).unwrap();
-        let description = Formats(&[FORMATS]).describe("QnnBackend", &large).unwrap();
-        assert_eq!((description.size, description.problem), ((4 << 30) + 256, None));
-    }
-
-    fn qnn_magic() -> [u8; 4] {
-        [0xcd, 0xab, 0x78, 0x56]
-    }
-}

@@ -6,6 +6,7 @@ use super::description::{self, Arguments, DescribeError, Fact, Facts, IntoFact, 
 use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header;
+use super::signature::{CallRules, CountRule, SizesRule, TORCH_TYPES};
 use pte_model::data::Blob;
 use pte_model::format::Kind::{Byte, Bytes, Int, Table, Tables, Text, UInt, Union, UnionTag};
 use pte_model::format::ScalarType;
@@ -64,6 +65,10 @@ const OPERATIONS: &[&str] = &[
 /// Names of the enum `SlotType`, by number, without the suffix `Slot`.
 const SLOT_TYPES: &[&str] = &["Tensor", "IntValue", "FloatValue", "BoolValue"];
 
+/// The runtime resizes tensors, and converts outputs to the type of the tensor.
+static RULES: CallRules =
+    CallRules { count: CountRule::Exact, sizes: SizesRule::Any, scalar_types: [TORCH_TYPES, &[]] };
+
 /// Number of the slot type of tensors.
 const TENSOR: i8 = 0;
 
@@ -88,6 +93,10 @@ impl PayloadFormat for Mlx {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(MAGIC.as_bytes())
+    }
+
+    fn rules(&self) -> &'static CallRules {
+        &RULES
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {

@@ -7,6 +7,7 @@ use super::description::{self, Arguments, ConstantTally, DescribeError, Fact, Fa
 use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header;
+use super::signature::{CallRules, CountRule, SizesRule, TORCH_TYPES};
 use pte_model::data::Blob;
 use pte_model::format::Kind::{AlignedBytes, Int, Ints, Short, Table, Tables, Text, ULong, Union, UnionTag};
 use pte_model::format::flatbuffer::read::{self, TableRef};
@@ -59,6 +60,10 @@ const DATATYPES: &[&str] = &[
     "complex_float32",
 ];
 
+/// The runtime takes as many tensors as the graph has, those of lists one by one, and rejects others.
+static RULES: CallRules =
+    CallRules { count: CountRule::Exact, sizes: SizesRule::Unknown, scalar_types: [TORCH_TYPES; 2] };
+
 /// Names of the enum `OpType`, by number.
 const GRAPH_TYPES: &[&str] = &["mps_graph", "metal_kernel"];
 
@@ -87,6 +92,10 @@ impl PayloadFormat for Mps {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(IDENTIFIER.as_bytes())
+    }
+
+    fn rules(&self) -> &'static CallRules {
+        &RULES
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {

@@ -1,8 +1,9 @@
-//! Inputs and outputs of a delegate, as far as its payload states them.
+//! Inputs and outputs of a delegate, as far as its payload states them, and what the runtime compares with a call.
 
 use serde::Serialize;
 
-use super::description::{Fact, Facts, MORE, UNKNOWN};
+use super::description::{Fact, Facts, MAX_LISTED, MORE, UNKNOWN};
+use pte_model::format::ScalarType;
 
 /// Inputs and outputs of a delegate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -13,6 +14,10 @@ pub struct Signature {
     pub outputs: Vec<ArgumentType>,
     /// False if there are more arguments than a description has.
     pub is_complete: bool,
+    /// Numbers of arguments that the runtime accepts.
+    pub count: CountRule,
+    /// Sizes of arguments that the runtime accepts.
+    pub sizes: SizesRule,
 }
 
 /// An argument of a delegate. What the payload does not state is `None`.
@@ -26,39 +31,125 @@ pub struct ArgumentType {
     pub element_size: Option<i64>,
     /// Sizes; negative numbers stand for sizes that are not known before the call.
     pub sizes: Option<Vec<i64>>,
+    /// Element types of the tensors that it takes; empty if they are not known, or if it is no tensor.
+    #[serde(skip)]
+    pub scalar_types: &'static [ScalarType],
+}
+
+/// Numbers of arguments that a runtime accepts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountRule {
+    /// It does not count them: fewer are read outside of the list, others are ignored.
+    #[default]
+    Unchecked,
+    /// It rejects fewer than inputs and outputs, and ignores others.
+    AtLeast,
+    /// It rejects another number than that of inputs and outputs.
+    Exact,
+}
+
+/// Sizes of tensors that a runtime accepts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizesRule {
+    /// It is not known what it compares.
+    #[default]
+    Unknown,
+    /// It compares nothing, and resizes.
+    Any,
+    /// The number of dimensions of an input is that of the payload; it resizes.
+    Rank,
+    /// The number of elements of an input is that of the payload.
+    Elements,
+    /// The number of bytes of an argument is that of the payload.
+    Bytes,
+}
+
+/// What the runtime of a backend compares when a delegate is called: a row for each format.
+#[derive(Debug)]
+pub struct CallRules {
+    /// Numbers of arguments.
+    pub count: CountRule,
+    /// Sizes.
+    pub sizes: SizesRule,
+    /// Element types of tensors for the word of the payload, of inputs and of outputs.
+    pub scalar_types: [&'static [(&'static str, &'static [ScalarType])]; 2],
+}
+
+impl CallRules {
+    /// The rules of a backend that compares nothing that is known.
+    pub const UNKNOWN: CallRules =
+        CallRules { count: CountRule::Unchecked, sizes: SizesRule::Unknown, scalar_types: [&[], &[]] };
+}
+
+/// Element types by their names in torch, each with itself, for payloads that have these words.
+macro_rules! torch_types {
+    ($( $name:literal $ty:ident, )*) => {
+        /// Element types by their names in torch.
+        pub const TORCH_TYPES: &[(&str, &[ScalarType])] = &[$( ($name, &[ScalarType::$ty]) ),*];
+    };
+}
+torch_types! {
+    "uint8" BYTE, "int8" CHAR, "int16" SHORT, "int32" INT, "int64" LONG, "float16" HALF, "float32" FLOAT,
+    "float64" DOUBLE, "bool" BOOL, "bfloat16" BFLOAT16, "uint16" UINT16, "uint32" UINT32, "uint64" UINT64,
 }
 
 impl Signature {
-    /// Finds the lists `inputs` and `outputs` among facts; `None` if there are neither.
-    pub(crate) fn of(facts: &Facts) -> Option<Signature> {
-        let mut found = Signature { is_complete: true, ..Signature::default() };
+    /// Finds the lists `inputs` and `outputs` among facts, or their numbers; `None` if there are neither.
+    pub(crate) fn of(facts: &Facts, rules: &CallRules) -> Option<Signature> {
+        let CallRules { count, sizes, scalar_types } = rules;
+        let mut found = Signature { is_complete: true, count: *count, sizes: *sizes, ..Signature::default() };
         let lists = [facts.get("inputs"), facts.get("outputs")];
-        for (fact, list) in lists.into_iter().zip([&mut found.inputs, &mut found.outputs]) {
-            let Some(Fact::List(items)) = fact else { continue };
-            list.extend(items.iter().filter_map(ArgumentType::of));
-            found.is_complete &= list.len() == items.len();
+        for ((fact, list), types) in lists.into_iter().zip([&mut found.inputs, &mut found.outputs]).zip(scalar_types) {
+            match fact {
+                Some(Fact::List(items)) => {
+                    list.extend(items.iter().filter_map(|item| ArgumentType::of(item, types)));
+                    found.is_complete &= list.len() == items.len();
+                }
+                Some(Fact::Number(number)) => {
+                    let number = usize::try_from(*number).unwrap_or(usize::MAX);
+                    list.resize_with(number.min(MAX_LISTED), ArgumentType::default);
+                    found.is_complete &= list.len() == number;
+                }
+                Some(Fact::Text(_) | Fact::Bytes(_) | Fact::Map(_)) | None => found.is_complete = false,
+            }
         }
         lists.iter().any(Option::is_some).then_some(found)
+    }
+
+    /// Returns `true` if the runtime rejects a call with this number of arguments; if it is not known, `false`.
+    pub fn rejects_count(&self, arguments: usize) -> bool {
+        let stated = self.inputs.len() + self.outputs.len();
+        match self.count {
+            CountRule::Unchecked => false,
+            // If more are left out, fewer than the others are too few.
+            CountRule::AtLeast => arguments < stated,
+            CountRule::Exact => arguments < stated || (self.is_complete && arguments > stated),
+        }
     }
 }
 
 impl ArgumentType {
     /// Returns the argument that a fact is about; `None` for the number of those that are left out.
-    fn of(fact: &Fact) -> Option<ArgumentType> {
+    fn of(fact: &Fact, types: &'static [(&'static str, &'static [ScalarType])]) -> Option<ArgumentType> {
         let mut found = ArgumentType::default();
         let facts = match fact {
-            Fact::Map(facts) => facts,
+            Fact::Map(facts) => facts.as_slice(),
             Fact::Text(kind) => {
                 found.datatype = Some(kind.clone()).filter(|kind| kind != UNKNOWN);
-                return Some(found);
+                &[]
             }
             Fact::Number(_) | Fact::Bytes(_) | Fact::List(_) => return None,
         };
+        // Elements of another type, to which the runtime converts those of the call.
+        let mut staging = None;
         for (name, fact) in facts {
             match (&**name, fact) {
                 (MORE, _) => return None,
                 ("name", Fact::Text(text)) => found.name = Some(text.clone()),
                 ("datatype", Fact::Text(text)) => found.datatype = Some(text.clone()),
+                ("staging_datatype", Fact::Text(text)) => staging = Some(text.clone()),
                 ("element_size", Fact::Number(size)) => found.element_size = Some(*size),
                 ("sizes", Fact::List(sizes)) => {
                     let size = |fact: &Fact| if let Fact::Number(size) = fact { Some(*size) } else { None };
@@ -67,6 +158,11 @@ impl ArgumentType {
                 _ => {}
             }
         }
+        found.datatype = staging.or(found.datatype);
+        let word = found.datatype.clone().or_else(|| Some(found.element_size?.to_string()));
+        found.scalar_types = word
+            .and_then(|word| types.iter().find(|(known, _)| *known == word).map(|(_, types)| *types))
+            .unwrap_or_default();
         Some(found)
     }
 }

@@ -10,10 +10,12 @@ use super::description::{
 };
 use super::flat::FlatFormat;
 use super::format::PayloadFormat;
+use super::signature::CallRules;
 use pte_model::data::Blob;
 use pte_model::format::Kind::{
     AlignedBytes, Bool, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, Union, UnionTag,
 };
+use pte_model::format::ScalarType;
 use pte_model::format::flatbuffer::read::{self, TableRef};
 use pte_model::format::table::tables;
 
@@ -54,6 +56,19 @@ const DATATYPES: &[&str] = &[
     "FP8E5M2", "FP6E2M3", "FP6E3M2", "FP4E2M1", "FP8UE8M0", "INT64", "MXINT8",
 ];
 
+/// No release has a runtime for graphs.
+static RULES: CallRules = CallRules { scalar_types: [SCALAR_TYPES; 2], ..CallRules::UNKNOWN };
+const SCALAR_TYPES: &[(&str, &[ScalarType])] = &[
+    ("BOOL", &[ScalarType::BOOL]),
+    ("INT8", &[ScalarType::CHAR]),
+    ("INT16", &[ScalarType::SHORT]),
+    ("INT32", &[ScalarType::INT]),
+    ("INT64", &[ScalarType::LONG]),
+    ("FP32", &[ScalarType::FLOAT]),
+    ("FP16", &[ScalarType::HALF]),
+    ("BF16", &[ScalarType::BFLOAT16]),
+];
+
 /// Names of the enum `Op`, by number.
 #[rustfmt::skip]
 const OPERATIONS: &[&str] = &[
@@ -83,6 +98,10 @@ impl PayloadFormat for Tosa {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8) == Some(IDENTIFIER.as_bytes())
+    }
+
+    fn rules(&self) -> &'static CallRules {
+        &RULES
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {

@@ -11,8 +11,10 @@ use super::description::{
 use super::flat::FlatFormat;
 use super::format::PayloadFormat;
 use super::header::{HEADER, Sections};
+use super::signature::{CallRules, CountRule, SizesRule};
 use pte_model::data::Blob;
 use pte_model::format::Kind::{Byte, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, UnionTag};
+use pte_model::format::ScalarType;
 use pte_model::format::flatbuffer::read::{self, TableRef};
 use pte_model::format::table::tables;
 
@@ -72,7 +74,24 @@ const DATATYPES: &[(u8, &str)] = &[
     (5, "FLOAT32"),
     (6, "FLOAT64"),
     (7, "INT64"),
-    (127, "UNSET"),
+    (UNSET, "UNSET"),
+];
+
+/// Data type of a field that is absent.
+const UNSET: u8 = 127;
+
+/// The runtime converts between these types of a tensor and those of the graph, in both directions.
+static RULES: CallRules =
+    CallRules { count: CountRule::Exact, sizes: SizesRule::Rank, scalar_types: [SCALAR_TYPES; 2] };
+const SCALAR_TYPES: &[(&str, &[ScalarType])] = &[
+    ("BOOL", &[ScalarType::BOOL]),
+    ("UINT8", &[ScalarType::BYTE]),
+    ("INT8", &[ScalarType::CHAR]),
+    ("INT32", &[ScalarType::INT, ScalarType::LONG]),
+    ("FLOAT16", &[ScalarType::HALF]),
+    ("FLOAT32", &[ScalarType::FLOAT, ScalarType::DOUBLE, ScalarType::HALF]),
+    ("FLOAT64", &[ScalarType::DOUBLE]),
+    ("INT64", &[ScalarType::LONG]),
 ];
 
 /// Names of the enum `VkStorageType`.
@@ -107,6 +126,10 @@ impl PayloadFormat for Vulkan {
 
     fn has_magic(&self, head: &[u8]) -> bool {
         head.get(4..8).is_some_and(|magic| magic == MAGIC || magic == IDENTIFIER.as_bytes())
+    }
+
+    fn rules(&self) -> &'static CallRules {
+        &RULES
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {
@@ -175,5 +198,13 @@ fn tensor(t: &TableRef<'_, '_>) -> read::Result<Fact> {
     let Some(t) = t.child(value::value, &TENSOR)? else { return Ok(UNKNOWN.into_fact()) };
     let dims: Vec<u32> = t.u32s(tensor::dims)?.unwrap_or_default();
     let datatype = name(DATATYPES, t.u8(tensor::datatype)?);
-    Ok(Fact::tensor(&datatype, dims.into_iter().map(i64::from)))
+    let facts = Facts::default().with("datatype", &*datatype);
+    let facts = facts.with("sizes", Fact::sizes(dims.into_iter().map(i64::from)));
+    // Absent, or `UNSET`: that of the tensor. Tensors of the call have it.
+    let staging = if t.has(tensor::staging_datatype)? { t.u8(tensor::staging_datatype)? } else { UNSET };
+    let staging = name(DATATYPES, staging);
+    Ok(match staging == datatype || staging == name(DATATYPES, UNSET) {
+        true => facts.into_fact(),
+        false => facts.with("staging_datatype", &*staging).into_fact(),
+    })
 }

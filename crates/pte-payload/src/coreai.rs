@@ -1,0 +1,59 @@
+//! Payloads of the Core AI backend: a manifest (JSON) of files in named data, or of a folder next to the program.
+//!
+//! Described only. The model is in those files, whose format is not public.
+
+use serde_json::Value;
+
+use super::coreml;
+use super::description::{DescribeError, Fact, Facts, IntoFact, UNKNOWN};
+use super::format::PayloadFormat;
+use pte_model::data::Blob;
+
+/// The payloads of the Core AI backend.
+#[derive(Debug)]
+pub struct CoreAi;
+
+impl PayloadFormat for CoreAi {
+    fn name(&self) -> &'static str {
+        "Core AI"
+    }
+
+    fn backends(&self) -> &'static [&'static str] {
+        &["CoreAIBackend"]
+    }
+
+    fn has_magic(&self, _head: &[u8]) -> bool {
+        false
+    }
+
+    fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
+        let json = coreml::json(payload, 0, payload.len())?;
+        let text = |key: &str| json.get(key).and_then(Value::as_str);
+        let mut facts = Facts::default();
+        let minimum = text("min_deployment_version");
+        let archs = json.get("archs").and_then(Value::as_object);
+        let platform = text("platform");
+        if let Some(version) = minimum {
+            // The portable model does not name a platform.
+            let chips = archs.into_iter().flatten().map(|(name, _)| name.as_str());
+            let target: Vec<&str> = [platform.unwrap_or("OS"), version].into_iter().collect();
+            let target = [target.join(" ")].into_iter().chain(chips.map(str::to_owned)).collect::<Vec<_>>().join(", ");
+            facts.add("target", &*target);
+        }
+        let hash = text("hash");
+        for key in ["packaging", "hash", "path", "platform"] {
+            if let Some(found) = text(key) {
+                facts.add(key, found);
+            }
+        }
+        facts.add("min_deployment_version", minimum.unwrap_or("none"));
+        if let Some(archs) = archs {
+            facts.add("archs", Fact::list(archs.keys().map(|name| name.as_str().into_fact()), archs.len()));
+        }
+        if let Some(files) = json.get("files").and_then(Value::as_array) {
+            let key = |file: &Value| format!("coreai/{}/{}", hash.unwrap_or(UNKNOWN), file.as_str().unwrap_or(UNKNOWN));
+            facts.add("named_data", Fact::list(files.iter().map(|file| Fact::Text(key(file))), files.len()));
+        }
+        Ok(facts)
+    }
+}

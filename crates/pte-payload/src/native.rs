@@ -1,0 +1,142 @@
+//! Payloads of NativeBackend: programs (FlatBuffers) whose constants are in named data.
+//!
+//! Described only. Upstream's releases have no runtime for it.
+
+use std::collections::HashSet;
+
+use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
+use super::flat::FlatFormat;
+use super::flat::view::View;
+use super::format::PayloadFormat;
+use super::signature::{CallRules, TORCH_TYPES};
+use pte_model::data::Blob;
+use pte_model::format::ScalarType;
+
+/// The payloads of NativeBackend.
+#[derive(Debug)]
+pub struct Native;
+
+const IDENTIFIER: &str = "NPTG";
+
+static RULES: CallRules = CallRules { scalar_types: [TORCH_TYPES; 2], ..CallRules::UNKNOWN };
+
+impl PayloadFormat for Native {
+    fn name(&self) -> &'static str {
+        "Native"
+    }
+
+    fn backends(&self) -> &'static [&'static str] {
+        &["NativeBackend"]
+    }
+
+    fn has_magic(&self, head: &[u8]) -> bool {
+        head.get(4..8) == Some(IDENTIFIER.as_bytes())
+    }
+
+    fn flat(&self) -> Option<&'static FlatFormat> {
+        FlatFormat::of("native")
+    }
+
+    fn rules(&self) -> &'static CallRules {
+        &RULES
+    }
+
+    fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
+        let format = FlatFormat::of("native").expect("a schema of this crate");
+        let (schema, content) = (format.schema(), format.read(payload)?);
+        let root = View::new(&schema, &content.root);
+        let mut facts = Facts::default().with("identifier", IDENTIFIER);
+        facts.add("version", root.text("version").unwrap_or(UNKNOWN));
+        let (mut operations, mut constants, mut buffers) = (Tally::default(), ConstantTally::default(), 0usize);
+        for method in root.children("methods") {
+            if let Some(graph) = method.child("graph") {
+                count(graph, &mut operations);
+            }
+            for constant in method.children("constants") {
+                let meta = constant.child("meta");
+                let key = constant.text("data_key").unwrap_or_default();
+                constants.named(key, meta.map_or(0, |meta| bytes(&meta)));
+                let quantized = meta.and_then(|meta| meta.child("quant")?.member("scheme"));
+                for slot in ["scale_data_key", "zero_point_data_key"] {
+                    if let Some(key) = quantized.and_then(|(_, scheme)| scheme.text(slot)) {
+                        constants.named(key, 0);
+                    }
+                }
+            }
+            buffers += method.children("mutable_buffers").len();
+        }
+        facts.add("operations", operations);
+        // A delegate has one method.
+        if let Some(method) = root.children("methods").next()
+            && let Some(graph) = method.child("graph")
+        {
+            facts.add("inputs", arguments(graph, graph.texts("inputs").iter().map(String::as_str)));
+            // The others are buffers and inputs that the graph changes.
+            let specs = method.children("output_specs").filter(|spec| spec.word("kind") != "USER_OUTPUT");
+            let changed: HashSet<&str> = specs.filter_map(|spec| spec.text("name")).collect();
+            let outputs = graph.texts("outputs").iter().map(String::as_str);
+            // The exporter leaves them out if the last operation has several results.
+            if graph.has("outputs") {
+                facts.add("outputs", arguments(graph, outputs.filter(|name| !changed.contains(name))));
+            }
+        }
+        facts.add("mutable_buffers", buffers);
+        facts.add("constants", constants);
+        Ok(facts)
+    }
+}
+
+/// Counts the operations of a graph and of the graphs in their arguments, whose depth the reader bounds.
+fn count(graph: View<'_>, operations: &mut Tally) {
+    for node in graph.children("nodes") {
+        if node.word("op_kind") == "CALL_FUNCTION" {
+            operations.count(node.text("target").unwrap_or(UNKNOWN).to_owned());
+        }
+        for argument in node.children("inputs") {
+            if let Some(("GraphArg", member)) = argument.child("arg").and_then(|argument| argument.member("value"))
+                && let Some(graph) = member.child("graph")
+            {
+                count(graph, operations);
+            }
+        }
+    }
+}
+
+fn arguments<'n>(graph: View<'_>, names: impl Iterator<Item = &'n str>) -> Fact {
+    let mut found = Vec::new();
+    let mut total = 0;
+    for name in names {
+        total += 1;
+        if total > MAX_LISTED {
+            continue;
+        }
+        let facts = Facts::default().with("name", name);
+        let value = graph.children("tensor_values").find(|value| value.text("name") == Some(name));
+        found.push(match value.and_then(|value| value.child("meta")) {
+            Some(meta) => facts.with("datatype", datatype(&meta)).with("sizes", Fact::sizes(sizes(&meta).into_iter())),
+            None => facts,
+        });
+    }
+    Fact::list(found.into_iter().map(IntoFact::into_fact), total)
+}
+
+fn datatype(meta: &View<'_>) -> &'static str {
+    let known = i8::try_from(meta.number("dtype")).ok().and_then(|number| ScalarType(number).info());
+    known.map_or(UNKNOWN, |info| info.name)
+}
+
+/// Returns the sizes; -1 for one that is not fixed.
+fn sizes(meta: &View<'_>) -> Vec<i64> {
+    let size = |dim: View<'_>| match (dim.number("min"), dim.number("max")) {
+        (min, max) if min == max => min,
+        _ => -1,
+    };
+    meta.children("sizes").map(size).collect()
+}
+
+/// Returns the size in bytes of a constant; 0 if it is not known.
+fn bytes(meta: &View<'_>) -> u64 {
+    let element = i8::try_from(meta.number("dtype")).ok().and_then(|number| ScalarType(number).info());
+    let element = element.map_or(0, |info| info.size);
+    sizes(meta).into_iter().fold(element, |bytes, size| bytes.saturating_mul(u64::try_from(size).unwrap_or(0)))
+}
