@@ -14,6 +14,7 @@ struct Readme;
 
 pub mod aoti;
 pub mod arguments;
+pub mod compile_specs;
 pub mod coreai;
 pub mod coreml;
 pub mod decoded;
@@ -61,3 +62,5 @@ pub const FORMATS: &[&dyn PayloadFormat] = &[
     &small::DEMO,
 ];
 
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! Compile specs: what their values mean, and for which chip, system or processor a delegate was compiled.
+//!
+//! A row for each key of a backend has the encoding of the value and the words of its values. What has no row, or
+//! another size than its row, has no meaning.
+
+use std::sync::Arc;
+
+use super::coreml;
+use super::description::{Description, Fact, Facts, IntoFact};
+use super::flat::schema::{Schema, Type};
+use super::flat::value::Table;
+use super::flat::view::View;
+use super::flat::{self, FlatFormat};
+use pte_model::data::Blob;
+use pte_model::format::flatbuffer::Scalar;
+
+/// Encoding of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    /// UTF-8; also JSON, which stays text.
+    Text,
+    /// UTF-8, whose terminating zeros the runtime ignores.
+    TerminatedText,
+    /// Little-endian integer of this many bytes.
+    Integer(usize),
+    /// Byte that is 0 or not.
+    Bool,
+    /// Options as a FlatBuffer.
+    FlatBuffer,
+    /// UTF-8, a version of Core ML's specification.
+    SpecificationVersion,
+    /// Only its presence counts.
+    Present,
+}
+
+use Encoding::{Bool, FlatBuffer, Integer, Present, SpecificationVersion, TerminatedText, Text};
+
+/// A key of a compile spec.
+#[derive(Debug)]
+struct Key {
+    /// Backends; empty for all.
+    backends: &'static [&'static str],
+    /// Key; `*` at the end stands for any text.
+    key: &'static str,
+    encoding: Encoding,
+    /// Words for values: of text the text, of integers the number.
+    words: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! keys {
+    ($( $backends:tt { $( $key:literal $encoding:expr $(, $value:literal = $word:literal)* ; )* } )*) => {
+        const KEYS: &[Key] = &[$($(
+            Key { backends: &$backends, key: $key, encoding: $encoding, words: &[$(($value, $word)),*] },
+        )*)*];
+    };
+}
+keys! {
+    [] { "target_device" Text; }
+    ["EthosUBackend", "VgfBackend", "TOSABackend", "ArmBackend"] {
+        "tosa_spec" Text;
+        "compile_flags" Text;
+        "output_format" Text;
+        "debug_artifact_path" Text;
+        "dump_debug_info" Text;
+        "transform_pipeline_config" Text;
+        "preserve_io_quantization" Text;
+        "tosa_sw_dev_mode" Text;
+        "ouput_reorder_workaround" Text;
+        "input_order" Text;
+        "target" Text;
+        "external_block_placements" Text;
+        "ethosu.device" Text;
+        "ethosu.timeout_ns" Integer(8);
+        "ethosu.enable_cycle_counter" Bool;
+        "ethosu.pmu_event*" Integer(4);
+    }
+    ["CoreMLBackend"] {
+        "compute_units" Text, "all" = "CPU, GPU and Neural Engine", "cpu_only" = "CPU", "cpu_and_gpu" = "CPU and GPU",
+            "cpu_and_ne" = "CPU and Neural Engine";
+        "min_deployment_target" SpecificationVersion, "" = "that of the converter";
+        "model_compute_precision" Text;
+        "model_type" Text;
+        "op_linear_quantizer_config" Text;
+        "pass_pipeline" Text;
+        "enumerated_shapes" Text;
+        "multimethod_weight_sharing_strategy" Text;
+    }
+    ["QnnBackend"] { "qnn_compile_spec" FlatBuffer; }
+    ["EnnBackend"] { "enn_compile_options" FlatBuffer; }
+    ["VulkanBackend"] {
+        "storage_type_override" Integer(4), "0" = "BUFFER", "1" = "TEXTURE_3D", "2" = "TEXTURE_2D",
+            "255" = "DEFAULT_STORAGE";
+        "memory_layout_override" Integer(4), "0" = "TENSOR_WIDTH_PACKED", "1" = "TENSOR_HEIGHT_PACKED",
+            "2" = "TENSOR_CHANNELS_PACKED", "3" = "PACKED_INT8_4W4C", "4" = "PACKED_INT8_4H4W", "5" = "PACKED_INT8_4W",
+            "6" = "PACKED_INT8_4C", "8" = "PACKED_INT8_4C1W", "9" = "PACKED_INT8_CONV2D", "255" = "DEFAULT_LAYOUT";
+        "require_dynamic_shapes" Bool;
+        "warmup_execute_after_compile" Bool;
+        "texture_limits_*" Integer(4);
+        "small_texture_limits" Bool;
+        "skip_tag_memory_metadata" Bool;
+        "skip_memory_planning" Bool;
+        "downcast_64_bit" Bool;
+        "force_fp16" Bool;
+        "alias_buffer_mutations" Bool;
+        "external_constants_max_data_bytes" Integer(8);
+        "webgpu_record_q4gsw_decode_route" Integer(1);
+    }
+    ["XnnpackBackend"] { "dqlinear_partitioner" Present; }
+    ["NeuropilotBackend"] { "ImportForever" Bool; "HighAddr" Bool; "*" Text; }
+    ["NeutronBackend"] { "*" Text; }
+    ["OpenvinoBackend"] { "device" TerminatedText; "*" Text; }
+    ["CudaBackend", "MetalBackend"] { "*" Text; }
+    ["MPSBackend"] { "use_fp16" Bool; }
+    ["NativeBackend"] { "external_constants_tag" Text; "serialize_as_ptn" Text; }
+    ["CoreAIBackend"] { "coreai_uses_sidecar" Present; "*" Text; }
+    ["TensorRTBackend"] { "weight_streaming_budget" Text; "zero_copy_kv" Text; }
+    ["BackendWithCompilerDemo"] { "max_value" Integer(1); }
+    ["ExecutorBackend"] { "external_constants" Present; }
+}
+
+/// Returns the meaning of a value; `None` if it is not known.
+pub fn meaning(backend: &str, key: &str, value: &[u8]) -> Option<Fact> {
+    let is_key = |known: &str| match known.strip_suffix('*') {
+        Some(prefix) => key.starts_with(prefix),
+        None => key == known,
+    };
+    let row =
+        KEYS.iter().find(|row| (row.backends.is_empty() || row.backends.contains(&backend)) && is_key(row.key))?;
+    let word = |value: &str| row.words.iter().find(|(known, _)| *known == value).map(|(_, word)| *word);
+    let text = |value: &[u8]| std::str::from_utf8(value).ok().map(|text| word(text).unwrap_or(text).into_fact());
+    match row.encoding {
+        Text => text(value),
+        SpecificationVersion => {
+            let version = std::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
+            version.and_then(coreml::systems).map(|systems| (&*systems).into_fact()).or_else(|| text(value))
+        }
+        TerminatedText => {
+            let end = value.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            text(&value[..end])
+        }
+        Integer(size) => {
+            let number = super::rows::number(value, (0, size)).filter(|_| value.len() == size)?;
+            let word = word(&number.to_string()).map(IntoFact::into_fact);
+            Some(word.unwrap_or_else(|| Fact::Number(i64::try_from(number).unwrap_or(i64::MAX))))
+        }
+        Bool => match value {
+            [first, ..] => Some(flag(*first != 0)),
+            [] => None,
+        },
+        FlatBuffer => options(value).map(|(schema, root)| fields(&View::new(&schema, &root)).into_fact()),
+        Present => Some(flag(true)),
+    }
+}
+
+/// Fields of the options of QNN that all releases have. The others moved, and no number tells the releases apart.
+const SHARED: &[&str] = &["soc_info", "backend_options"];
+
+/// Table whose field in this slot was a text up to release 1.0: the fields before it did not move.
+const MOVED: (&str, u16) = ("QnnExecuTorchHtpBackendOptions", 4);
+
+/// Options with their schema.
+type Options = (Arc<Schema>, Table);
+
+/// Reads options. Those of QNN of release 1.0 and before are read as far as all releases have them.
+fn options(value: &[u8]) -> Option<Options> {
+    let blob = Blob::bytes(value);
+    let read = |format: &FlatFormat| Some((format.schema(), format.read(&blob).ok()?.root));
+    if let Some((schema, root)) = flat::options(value).and_then(read) {
+        let view = View::new(&schema, &root);
+        // Since release 1.1, this text is always written. Before, the level of the log was the offset of a text.
+        let is_new = view.text("saver_output_dir").is_some() && (0..=5).contains(&view.number("log_level"));
+        if is_new || schema.identifier.is_some() {
+            return Some((schema, root));
+        }
+    }
+    let mut schema = (*FlatFormat::of("qnn_options")?.schema()).clone();
+    let root = schema.root;
+    schema.objects[root].fields.retain(|field| SHARED.contains(&field.name.as_str()));
+    let moved = schema.objects.iter_mut().find(|object| object.name == MOVED.0)?;
+    moved.fields.retain(|field| field.at < MOVED.1);
+    let table = flat::read_part(&schema, &blob, (0, blob.len())).ok()?;
+    // Every writer has stored both.
+    (table.get(0).is_some() && table.get(1).is_some()).then(|| (Arc::new(schema), table))
+}
+
+/// Returns the fields that are present, with names of enums; those that the schema does not have are left out.
+fn fields(view: &View<'_>) -> Facts {
+    let mut facts = Vec::new();
+    for (name, field) in view.fields() {
+        let fact = match field.ty {
+            Type::Number(Scalar::Bool, None) => Some(flag(view.number(name) != 0)),
+            Type::Number(_, None) => Some(Fact::Number(view.number(name))),
+            Type::Number(_, Some(_)) => Some((&*view.word(name)).into_fact()),
+            Type::Text => view.text(name).map(IntoFact::into_fact),
+            Type::Object(_) => view.child(name).map(|child| fields(&child).into_fact()),
+            Type::Objects(_) => {
+                let children = view.children(name);
+                Some(Fact::list(children.clone().map(|child| fields(&child).into_fact()), children.len()))
+            }
+            Type::Union(_) | Type::Numbers(..) | Type::Texts | Type::Array(..) => None,
+        };
+        facts.extend(fact.map(|fact| (name.to_owned().into(), fact)));
+    }
+    Facts::from(facts)
+}
+
+fn flag(is_set: bool) -> Fact {
+    if is_set { "true" } else { "false" }.into_fact()
+}
+
+/// Returns what a delegate was compiled for on one line, from its payload and from its compile specs; `None` if
+/// neither says it.
+pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Option<String> {
+    let stated = payload.and_then(Description::target);
+    let value = |key: &str| specs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_slice());
+    let text = |key: &str| match meaning(backend, key, value(key)?)? {
+        Fact::Text(text) => Some(text).filter(|text| !text.is_empty()),
+        Fact::Number(_) | Fact::Bytes(_) | Fact::List(_) | Fact::Map(_) => None,
+    };
+    let stated = stated.map(str::to_owned);
+    let parts: Vec<Option<String>> =
+        match backend {
+            "EthosUBackend" | "ArmBackend" => {
+                vec![stated.or_else(|| {
+                    text("target").or_else(|| accelerator(&text("compile_flags")?)).map(|name| chip(&name))
+                })]
+            }
+            "VgfBackend" | "TOSABackend" => vec![text("tosa_spec")],
+            "CoreMLBackend" => {
+                let minimum = value("min_deployment_target").filter(|value| !value.is_empty());
+                vec![stated.or_else(|| minimum.and_then(|_| text("min_deployment_target"))), text("compute_units")]
+            }
+            "QnnBackend" => {
+                let compiled = value("qnn_compile_spec").and_then(qnn);
+                // The payload repeats the chip.
+                let repeated = |part: &&str| compiled.as_deref().is_some_and(|compiled| compiled.starts_with(part));
+                let stated = stated
+                    .map(|stated| stated.split(", ").filter(|part| !repeated(part)).collect::<Vec<_>>().join(", "));
+                vec![compiled.clone(), stated.filter(|stated| !stated.is_empty())]
+            }
+            "EnnBackend" => vec![value("enn_compile_options").and_then(enn)],
+            "NeuropilotBackend" => vec![text("platform-config").map(|name| name.to_ascii_uppercase())],
+            "NeutronBackend" => vec![text("target")],
+            "OpenvinoBackend" => vec![text("device").or(stated)],
+            "CoreAIBackend" => vec![stated.or_else(|| text("coreai_min_deployment_version"))],
+            "CudaBackend" | "MetalBackend" => vec![text("target_device"), text("platform")],
+            _ => vec![stated],
+        };
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Returns the accelerator among the flags of Vela.
+fn accelerator(flags: &str) -> Option<String> {
+    flags.split(' ').find_map(|flag| flag.strip_prefix("--accelerator-config=")).map(str::to_owned)
+}
+
+/// Returns the name of a chip of Arm as the driver's headers have it: `ethos-u55-128` is `Ethos-U55-128`.
+fn chip(name: &str) -> String {
+    name.replacen("ethos-u", "Ethos-U", 1)
+}
+
+/// Returns chip, processor and its architecture of options of QNN.
+fn qnn(value: &[u8]) -> Option<String> {
+    let (schema, root) = options(value)?;
+    let view = View::new(&schema, &root);
+    let soc = view.child("soc_info")?;
+    let architecture = |info: &str, field: &str| {
+        let version = soc.child(info).map(|info| info.word(field).to_lowercase());
+        version.filter(|version| version.starts_with('v'))
+    };
+    let backend = view.child("backend_options").map(|options| options.word("backend_type"));
+    let processor = match backend.as_deref() {
+        Some("kHtpBackend") => Some(("HTP", architecture("htp_info", "htp_arch"))),
+        Some("kGpuBackend") => Some(("GPU", None)),
+        Some("kDspBackend") => Some(("DSP", None)),
+        Some("kLpaiBackend") => Some(("LPAI", architecture("lpai_info", "lpai_hardware_version"))),
+        Some(_) | None => None,
+    };
+    let chip = Some(soc.word("soc_model").into_owned()).filter(|_| soc.number("soc_model") != 0);
+    let processor = processor.map(|(name, version)| match version {
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
+    });
+    let parts: Vec<String> = [chip, processor].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Returns the chip of options of Samsung.
+fn enn(value: &[u8]) -> Option<String> {
+    let (schema, root) = options(value)?;
+    let view = View::new(&schema, &root);
+    Some(view.word("chipset").into_owned()).filter(|_| view.number("chipset") != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(backend: &str, key: &str, value: &[u8]) -> Option<String> {
+        Some(serde_json::to_string(&super::meaning(backend, key, value)?).unwrap())
+    }
+
+    fn target(backend: &str, specs: &[(&str, &[u8])]) -> Option<String> {
+        let specs: Vec<_> = specs.iter().map(|(key, value)| ((*key).to_owned(), value.to_vec())).collect();
+        super::target(None, &specs, backend)
+    }
+
+    #[test]
+    fn values_are_in_the_encoding_of_their_key() {
+        for (backend, key, value, expected) in [
+            ("CoreMLBackend", "compute_units", &b"cpu_and_ne"[..], r#""CPU and Neural Engine""#),
+            ("CoreMLBackend", "min_deployment_target", b"8", r#""iOS 17, macOS 14""#),
+            ("CoreMLBackend", "min_deployment_target", b"", r#""that of the converter""#),
+            ("CoreMLBackend", "pass_pipeline", b"[]", r#""[]""#),
+            ("VulkanBackend", "storage_type_override", &[1, 0, 0, 0], r#""TEXTURE_3D""#),
+            ("VulkanBackend", "texture_limits_x", &[0, 8, 0, 0], "2048"),
+            ("VulkanBackend", "force_fp16", &[1], r#""true""#),
+            ("MPSBackend", "use_fp16", &[0], r#""false""#),
+            ("OpenvinoBackend", "device", b"CPU\0\0", r#""CPU""#),
+            ("NeuropilotBackend", "gno-exp", b"", r#""""#),
+            ("XnnpackBackend", "target_device", b"cpu", r#""cpu""#),
+            ("EthosUBackend", "ethosu.pmu_event3", &[7, 0, 0, 0], "7"),
+        ] {
+            assert_eq!(meaning(backend, key, value).as_deref(), Some(expected), "{backend} {key}");
+        }
+        for (backend, key, value) in [
+            ("VulkanBackend", "storage_type_override", &[1][..]),
+            ("VulkanBackend", "force_fp16", &[]),
+            ("CoreMLBackend", "compute_units", &[0xff]),
+            ("CoreMLBackend", "other", b""),
+            ("OtherBackend", "compute_units", b"all"),
+            ("QnnBackend", "qnn_compile_spec", &[0; 64]),
+            ("EnnBackend", "enn_compile_options", b""),
+        ] {
+            assert_eq!(meaning(backend, key, value), None, "{backend} {key}");
+        }
+    }
+
+    #[test]
+    fn targets_are_one_line() {
+        let flags: &[u8] = b"--verbose --accelerator-config=ethos-u85-256 --output-format=raw";
+        for (backend, specs, expected) in [
+            ("EthosUBackend", &[("compile_flags", flags)][..], Some("Ethos-U85-256")),
+            ("EthosUBackend", &[("target", b"ethos-u55-128")], Some("Ethos-U55-128")),
+            (
+                "CoreMLBackend",
+                &[("min_deployment_target", b"8"), ("compute_units", b"cpu_and_ne")],
+                Some("iOS 17, macOS 14, CPU and Neural Engine"),
+            ),
+            ("CoreMLBackend", &[("min_deployment_target", b"")], None),
+            ("VgfBackend", &[("tosa_spec", b"TOSA-1.0+FP")], Some("TOSA-1.0+FP")),
+            ("NeuropilotBackend", &[("platform-config", b"mt6989")], Some("MT6989")),
+            ("NeutronBackend", &[("target", b"imxrt700")], Some("imxrt700")),
+            ("XnnpackBackend", &[], None),
+        ] {
+            assert_eq!(target(backend, specs).as_deref(), expected, "{backend}");
+        }
+    }
+
+    /// What the payload states precedes what the exporter was asked for.
+    #[test]
+    fn payloads_precede_specs() {
+        let facts = Facts::default().with("target", "SM8650, QNN 2.37.0");
+        let payload = Description::new("QNN", 0, facts);
+        assert_eq!(super::target(Some(&payload), &[], "QnnBackend").as_deref(), Some("SM8650, QNN 2.37.0"));
+        let facts = Facts::default().with("target", "iOS 18, macOS 15");
+        let payload = Description::new("Core ML", 0, facts);
+        let specs =
+            [("min_deployment_target".to_owned(), b"7".to_vec()), ("compute_units".to_owned(), b"all".to_vec())];
+        let found = super::target(Some(&payload), &specs, "CoreMLBackend");
+        assert_eq!(found.as_deref(), Some("iOS 18, macOS 15, CPU, GPU and Neural Engine"));
+    }
+}
