@@ -173,7 +173,7 @@ fn options(value: &[u8]) -> Option<Options> {
             return Some((schema, root));
         }
     }
-    let mut schema = (*FlatFormat::of("qnn_options")?.schema()).clone();
+    let mut schema = (*flat::QNN_OPTIONS_FORMAT.schema()).clone();
     let root = schema.root;
     schema.objects[root].fields.retain(|field| SHARED.contains(&field.name.as_str()));
     let moved = schema.objects.iter_mut().find(|object| object.name == MOVED.0)?;

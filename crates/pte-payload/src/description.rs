@@ -281,7 +281,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Facts in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Facts(Vec<(Cow<'static, str>, Fact)>);
 
 impl Facts {
@@ -433,12 +433,10 @@ impl Arguments {
         Arguments { numbers: listed, total: numbers.len(), found: BTreeMap::new() }
     }
 
-    /// Reads the numbers of the arguments: a vector of `u32`, or of `i32` in which negative numbers stand for no value.
-    ///
-    /// # Errors
-    /// A vector outside the FlatBuffer.
-    pub fn read(t: &TableRef<'_, '_>, slot: u16) -> read::Result<Arguments> {
-        Ok(Arguments::new(&t.u32s::<Vec<u32>>(slot)?.unwrap_or_default()))
+    /// As [`Arguments::new`]; numbers that are none of values stand for no value.
+    pub(crate) fn of(numbers: Vec<i64>) -> Arguments {
+        let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+        Arguments::new(&numbers.into_iter().map(number).collect::<Vec<_>>())
     }
 
     /// Takes the facts of a value if it is one of the arguments; the first of several values with a number counts.

@@ -2,16 +2,14 @@
 //!
 //! Described only.
 
-use super::description::{self, Arguments, DescribeError, Fact, Facts, IntoFact, Tally, UNKNOWN, name_of};
-use super::flat::FlatFormat;
+use super::description::{DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
+use super::flat::view::View;
+use super::flat::{FlatFormat, MLX_FORMAT as FLAT};
 use super::format::PayloadFormat;
 use super::header;
 use super::signature::{CallRules, CountRule, SizesRule, TORCH_TYPES};
 use pte_model::data::Blob;
-use pte_model::format::Kind::{Byte, Bytes, Int, Table, Tables, Text, UInt, Union, UnionTag};
 use pte_model::format::ScalarType;
-use pte_model::format::flatbuffer::read::{self, TableRef};
-use pte_model::format::table::tables;
 
 /// The payloads of the MLX backend.
 #[derive(Debug)]
@@ -20,67 +18,22 @@ pub struct Mlx;
 /// Bytes 4..8 of a payload. The FlatBuffer has no identifier.
 const MAGIC: &str = "MLX0";
 
-tables! {
-    /// Root table.
-    GRAPH = graph MLXGraph {
-        version: Text, num_constant_tensors: UInt, num_input_tensors: UInt, num_output_tensors: UInt, num_mutable_buffer_tensors: UInt,
-        num_temp_tensors: UInt, num_values: UInt, instruction_chains: Tables(&CHAIN), main_chain_idx: UInt, init_chain_idx: Int,
-        input_map: Tables(&SLOT), output_map: Tables(&SLOT), mutable_buffer_map: Tables(&SLOT), named_slots: Tables(&NAMED_SLOT),
-        tensor_meta: Tables(&META),
-    }
-    /// Instructions that are executed in order.
-    CHAIN = chain InstructionChain { instructions: Tables(&INSTRUCTION) }
-    /// An instruction. The members of the union are not read.
-    INSTRUCTION = instruction Instruction { op_type: UnionTag, op: Union(&[]) }
-    /// A tensor or a value.
-    SLOT = slot SlotVariant { idx: UInt, slot_type: Byte }
-    /// A key of named data.
-    NAMED_SLOT = named_slot NamedSlot { name: Text, slot: Table(&SLOT) }
-    /// Element type and sizes of a tensor.
-    META = meta TensorMeta { shape: Tables(&DIM), scalar_type: Byte, dim_order: Bytes }
-    /// Size of a dimension.
-    DIM = dim ShapeDim { value: Int, min_value: Int, max_value: Int }
-}
-
-/// Members of the union `OpNode`, from tag 1, without the suffix `Node`.
-#[rustfmt::skip]
-const OPERATIONS: &[&str] = &[
-    "Noop", "IdCopy", "Addmm", "ItemInt", "ExpandDims", "Tile", "TakeAlongAxis", "Take", "RMSNorm",
-    "LayerNorm", "Rope", "Sdpa", "Add", "AddInt", "SubtractInt", "MultiplyInt", "FloorDivideInt", "SymSize",
-    "Multiply", "Divide", "Subtract", "Conv1D", "Conv2D", "Conv3D", "Gelu", "ARange", "Silu", "Sigmoid",
-    "Tanh", "Squeeze", "Split", "Rsqrt", "Maximum", "Minimum", "Log", "Softmax", "BroadcastTo", "Pad",
-    "Where", "Reshape", "Transpose", "AsStrided", "Contiguous", "Gather", "Slice", "AsType", "Concatenate",
-    "Full", "FullLike", "Argmax", "SliceUpdate", "IndexCopy", "Dequantize", "Less", "LessEqual", "Greater",
-    "GreaterEqual", "Equal", "NotEqual", "LogicalNot", "LogicalAnd", "LogicalOr", "Tri", "Tril", "Triu",
-    "Floor", "Ceil", "Square", "Exp", "Sin", "Cos", "Tan", "Arcsin", "Arccos", "Arctan", "Sinh", "Cosh",
-    "Arcsinh", "Arccosh", "Arctanh", "Log2", "Log10", "Log1p", "Erf", "Expm1", "Round", "Reciprocal", "Sqrt",
-    "Abs", "Neg", "Atan2", "LogAddExp", "FloorDivide", "Power", "LogSumExp", "Sum", "Mean", "Var", "Std",
-    "Prod", "Max", "Min", "Argmin", "Median", "ModInt", "Remainder", "ConvTranspose1D", "ConvTranspose2D",
-    "ConvTranspose3D", "Clip", "Cumsum", "Stack", "Sign", "Any", "All", "Repeat", "Sort", "Argsort",
-    "Partition", "ArgPartition", "QuantizedMatmul", "ScatterAdd", "GatherMm", "GatherQmm", "Scan",
-    "MetalKernel", "BitwiseInvert", "Roll", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "If", "RandomBits",
-    "UpdateAndAttend", "Trunc", "Flip",
-];
-
-/// Names of the enum `SlotType`, by number, without the suffix `Slot`.
-const SLOT_TYPES: &[&str] = &["Tensor", "IntValue", "FloatValue", "BoolValue"];
-
 /// The runtime resizes tensors, and converts outputs to the type of the tensor.
 static RULES: CallRules =
     CallRules { count: CountRule::Exact, sizes: SizesRule::Any, scalar_types: [TORCH_TYPES, &[]] };
 
-/// Number of the slot type of tensors.
-const TENSOR: i8 = 0;
-
 /// Counts of the root table that are facts.
-const COUNTS: &[(&str, u16)] = &[
-    ("constant_tensors", graph::num_constant_tensors),
-    ("input_tensors", graph::num_input_tensors),
-    ("output_tensors", graph::num_output_tensors),
-    ("mutable_buffers", graph::num_mutable_buffer_tensors),
-    ("temporary_tensors", graph::num_temp_tensors),
-    ("values", graph::num_values),
+const COUNTS: &[(&str, &str)] = &[
+    ("constant_tensors", "num_constant_tensors"),
+    ("input_tensors", "num_input_tensors"),
+    ("output_tensors", "num_output_tensors"),
+    ("mutable_buffers", "num_mutable_buffer_tensors"),
+    ("temporary_tensors", "num_temp_tensors"),
+    ("values", "num_values"),
 ];
+
+/// Name of the slot type of tensors.
+const TENSOR: &str = "TensorSlot";
 
 impl PayloadFormat for Mlx {
     fn name(&self) -> &'static str {
@@ -100,73 +53,68 @@ impl PayloadFormat for Mlx {
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {
-        FlatFormat::of("mlx")
+        Some(&FLAT)
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        let (at, facts) = header::read_short(payload, MAGIC)?;
-        description::flatbuffer(payload, at, None, &GRAPH, |root| graph(root, facts))
+        let (part, facts) = header::read_short(payload, MAGIC)?;
+        FLAT.view(payload, part, |root| graph(root, facts))
+    }
+
+    /// The names of constants; other slots with names are arguments and buffers.
+    fn keys(&self, payload: &Blob) -> Result<Option<Vec<String>>, DescribeError> {
+        let (part, _) = header::read_short(payload, MAGIC)?;
+        FLAT.view(payload, part, |root| {
+            let is_constant = |named: &View<'_>| {
+                let slot = named.child("slot");
+                slot.is_some_and(|slot| {
+                    slot.word("slot_type") == TENSOR && slot.number("idx") < root.number("num_constant_tensors")
+                })
+            };
+            let named = root.children("named_slots").filter(is_constant);
+            Ok(Some(named.map(|named| named.text("name").unwrap_or_default().to_owned()).collect()))
+        })
     }
 }
 
 /// Adds the facts of a graph.
-fn graph(t: &TableRef<'_, '_>, mut facts: Facts) -> read::Result<Facts> {
-    facts.add("version", &*t.text(graph::version)?.unwrap_or_default());
-    for (name, slot) in COUNTS {
-        facts.add(name, t.u32(*slot)?);
+fn graph(root: View<'_>, mut facts: Facts) -> Result<Facts, DescribeError> {
+    facts.add("version", root.text("version").unwrap_or_default());
+    for (name, field) in COUNTS {
+        facts.add(name, Fact::Number(root.number(field)));
     }
-    let (mut operations, mut chains) = (Tally::default(), 0usize);
-    t.children(graph::instruction_chains, &CHAIN, |t| {
-        chains += 1;
-        let count = |t: TableRef<'_, '_>| {
-            let tag = t.u8(instruction::op_type)?;
-            operations.count(name_of(OPERATIONS, 1, tag.into()));
-            Ok(())
-        };
-        t.children(chain::instructions, &INSTRUCTION, count).map(drop)
-    })?;
-    facts.add("chains", chains);
-    facts.add("main_chain", t.u32(graph::main_chain_idx)?);
-    // An absent index is -1: none.
-    if t.has(graph::init_chain_idx)? && t.i32(graph::init_chain_idx)? >= 0 {
-        facts.add("init_chain", Fact::Number(t.i32(graph::init_chain_idx)?.into()));
+    let mut operations = Tally::default();
+    let chains = root.children("instruction_chains");
+    for instruction in chains.clone().flat_map(|chain| chain.children("instructions")) {
+        operations.count(instruction.tag("op").trim_end_matches("Node").to_owned());
+    }
+    facts.add("chains", chains.len());
+    facts.add("main_chain", Fact::Number(root.number("main_chain_idx")));
+    // None is -1.
+    if root.number("init_chain_idx") >= 0 {
+        facts.add("init_chain", Fact::Number(root.number("init_chain_idx")));
     }
     facts.add("operations", operations);
-    for (name, slot) in [("inputs", graph::input_map), ("outputs", graph::output_map)] {
-        let mut slots: Vec<(i8, u32)> = Vec::new();
-        t.children(slot, &SLOT, |t| {
-            slots.push((t.i8(slot::slot_type)?, t.u32(slot::idx)?));
-            Ok(())
-        })?;
-        let tensors: Vec<u32> = slots.iter().filter(|(kind, _)| *kind == TENSOR).map(|(_, index)| *index).collect();
-        let (mut arguments, mut number) = (Arguments::new(&tensors), 0);
-        t.children(graph::tensor_meta, &META, |t| {
-            arguments.take(number, || tensor(&t))?;
-            number += 1;
-            Ok(())
-        })?;
-        let fact = |(kind, index): &(i8, u32)| match *kind {
-            TENSOR => arguments.fact(*index),
-            kind => (&*name_of(SLOT_TYPES, 0, kind.into())).into_fact(),
+    for (name, field) in [("inputs", "input_map"), ("outputs", "output_map")] {
+        let slots = root.children(field);
+        let argument = |slot: View<'_>| {
+            let index = usize::try_from(slot.number("idx")).unwrap_or(usize::MAX);
+            match &*slot.word("slot_type") {
+                TENSOR => root.children("tensor_meta").nth(index).map_or_else(|| UNKNOWN.into_fact(), tensor),
+                kind => kind.trim_end_matches("Slot").into_fact(),
+            }
         };
-        facts.add(name, Fact::list(slots.iter().map(fact), slots.len()));
+        facts.add(name, Fact::list(slots.clone().take(MAX_LISTED).map(argument), slots.len()));
     }
-    let (mut keys, mut count) = (Vec::new(), 0);
-    t.children(graph::named_slots, &NAMED_SLOT, |t| {
-        if count < description::MAX_LISTED {
-            keys.push(t.text(named_slot::name)?.unwrap_or_default().as_str().into_fact());
-        }
-        count += 1;
-        Ok(())
-    })?;
-    facts.add("named_slots", Facts::default().with("count", count).with("keys", Fact::list(keys, count)));
+    let slots = root.children("named_slots");
+    let names = slots.clone().map(|named| named.text("name").unwrap_or_default().into_fact());
+    let keys = Fact::list(names, slots.len());
+    facts.add("named_slots", Facts::default().with("count", slots.len()).with("keys", keys));
     Ok(facts)
 }
 
-fn tensor(t: &TableRef<'_, '_>) -> read::Result<Fact> {
-    // An absent size is -1: dynamic.
-    let size = |t: TableRef<'_, '_>| if t.has(dim::value)? { t.i32(dim::value) } else { Ok(-1) };
-    let sizes = t.children(meta::shape, &DIM, size)?.unwrap_or_default();
-    let datatype = ScalarType(t.i8(meta::scalar_type)?).info().map_or(UNKNOWN, |info| info.name);
-    Ok(Fact::tensor(datatype, sizes.into_iter().map(i64::from)))
+fn tensor(meta: View<'_>) -> Fact {
+    let sizes: Vec<i64> = meta.children("shape").map(|dim| dim.number("value")).collect();
+    let datatype = ScalarType(meta.number("scalar_type") as i8).info().map_or(UNKNOWN, |info| info.name);
+    Fact::tensor(datatype, sizes.into_iter())
 }

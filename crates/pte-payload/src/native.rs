@@ -5,8 +5,8 @@
 use std::collections::HashSet;
 
 use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
-use super::flat::FlatFormat;
 use super::flat::view::View;
+use super::flat::{FlatFormat, NATIVE_FORMAT as FLAT};
 use super::format::PayloadFormat;
 use super::signature::{CallRules, TORCH_TYPES};
 use pte_model::data::Blob;
@@ -34,7 +34,7 @@ impl PayloadFormat for Native {
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {
-        FlatFormat::of("native")
+        Some(&FLAT)
     }
 
     fn rules(&self) -> &'static CallRules {
@@ -42,48 +42,50 @@ impl PayloadFormat for Native {
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        let format = FlatFormat::of("native").expect("a schema of this crate");
-        let (schema, content) = (format.schema(), format.read(payload)?);
-        let root = View::new(&schema, &content.root);
-        let mut facts = Facts::default().with("identifier", IDENTIFIER);
-        facts.add("version", root.text("version").unwrap_or(UNKNOWN));
-        let (mut operations, mut constants, mut buffers) = (Tally::default(), ConstantTally::default(), 0usize);
-        for method in root.children("methods") {
-            if let Some(graph) = method.child("graph") {
-                count(graph, &mut operations);
-            }
-            for constant in method.children("constants") {
-                let meta = constant.child("meta");
-                let key = constant.text("data_key").unwrap_or_default();
-                constants.named(key, meta.map_or(0, |meta| bytes(&meta)));
-                let quantized = meta.and_then(|meta| meta.child("quant")?.member("scheme"));
-                for slot in ["scale_data_key", "zero_point_data_key"] {
-                    if let Some(key) = quantized.and_then(|(_, scheme)| scheme.text(slot)) {
-                        constants.named(key, 0);
-                    }
+        FLAT.view(payload, (0, payload.len()), |root| Ok(program(root)))
+    }
+}
+
+/// Returns the facts of a program.
+fn program(root: View<'_>) -> Facts {
+    let mut facts = Facts::default().with("identifier", IDENTIFIER);
+    facts.add("version", root.text("version").unwrap_or(UNKNOWN));
+    let (mut operations, mut constants, mut buffers) = (Tally::default(), ConstantTally::default(), 0usize);
+    for method in root.children("methods") {
+        if let Some(graph) = method.child("graph") {
+            count(graph, &mut operations);
+        }
+        for constant in method.children("constants") {
+            let meta = constant.child("meta");
+            let key = constant.text("data_key").unwrap_or_default();
+            constants.named(key, meta.map_or(0, |meta| bytes(&meta)));
+            let quantized = meta.and_then(|meta| meta.child("quant")?.member("scheme"));
+            for slot in ["scale_data_key", "zero_point_data_key"] {
+                if let Some(key) = quantized.and_then(|(_, scheme)| scheme.text(slot)) {
+                    constants.named(key, 0);
                 }
             }
-            buffers += method.children("mutable_buffers").len();
         }
-        facts.add("operations", operations);
-        // A delegate has one method.
-        if let Some(method) = root.children("methods").next()
-            && let Some(graph) = method.child("graph")
-        {
-            facts.add("inputs", arguments(graph, graph.texts("inputs").iter().map(String::as_str)));
-            // The others are buffers and inputs that the graph changes.
-            let specs = method.children("output_specs").filter(|spec| spec.word("kind") != "USER_OUTPUT");
-            let changed: HashSet<&str> = specs.filter_map(|spec| spec.text("name")).collect();
-            let outputs = graph.texts("outputs").iter().map(String::as_str);
-            // The exporter leaves them out if the last operation has several results.
-            if graph.has("outputs") {
-                facts.add("outputs", arguments(graph, outputs.filter(|name| !changed.contains(name))));
-            }
-        }
-        facts.add("mutable_buffers", buffers);
-        facts.add("constants", constants);
-        Ok(facts)
+        buffers += method.children("mutable_buffers").len();
     }
+    facts.add("operations", operations);
+    // A delegate has one method.
+    if let Some(method) = root.children("methods").next()
+        && let Some(graph) = method.child("graph")
+    {
+        facts.add("inputs", arguments(graph, graph.texts("inputs").iter().map(String::as_str)));
+        // The others are buffers and inputs that the graph changes.
+        let specs = method.children("output_specs").filter(|spec| spec.word("kind") != "USER_OUTPUT");
+        let changed: HashSet<&str> = specs.filter_map(|spec| spec.text("name")).collect();
+        let outputs = graph.texts("outputs").iter().map(String::as_str);
+        // The exporter leaves them out if the last operation has several results.
+        if graph.has("outputs") {
+            facts.add("outputs", arguments(graph, outputs.filter(|name| !changed.contains(name))));
+        }
+    }
+    facts.add("mutable_buffers", buffers);
+    facts.add("constants", constants);
+    facts
 }
 
 /// Counts the operations of a graph and of the graphs in their arguments, whose depth the reader bounds.

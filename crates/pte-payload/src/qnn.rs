@@ -4,8 +4,8 @@
 //! Described only. The format of context binaries is not public: the version of the SDK is a readable text in them.
 
 use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
+use super::flat::QCIR_FORMAT as FLAT;
 use super::flat::view::View;
-use super::flat::{self, FlatFormat};
 use super::format::PayloadFormat;
 use super::generic;
 use super::rows::{self, Row, number};
@@ -157,13 +157,16 @@ fn graph(payload: &Blob) -> Result<Facts, DescribeError> {
         return Err(DescribeError::malformed(message));
     }
     header.add_part("data", data, size);
-    let schema = FlatFormat::of("qcir").expect("a schema of this crate").schema();
-    let root = flat::read_part(&schema, payload, part)?;
+    FLAT.view(payload, part, |root| tensors(root, header))
+}
+
+/// Returns the facts of a graph.
+fn tensors(root: View<'_>, header: Facts) -> Result<Facts, DescribeError> {
     let mut facts = Facts::default().with("content", "QCIR").with("releases", "0.6 and 0.7");
     facts.add("header", header);
     let (mut operations, mut constants) = (Tally::default(), ConstantTally::default());
     let (mut lists, mut totals) = ([Vec::new(), Vec::new()], [0usize; 2]);
-    for graph in View::new(&schema, &root).children("graphs") {
+    for graph in root.children("graphs") {
         graph.children("nodes").for_each(|node| operations.count(node.text("type_name").unwrap_or(UNKNOWN).to_owned()));
         for tensor in graph.children("tensors") {
             // The words are those of the application: it writes inputs.
@@ -269,8 +272,7 @@ mod tests {
             (2, Value::Tables(vec![tensor("x", 0), tensor("y", 1), constant])),
         ]);
         let root = table(vec![(0, Value::Tables(vec![graph]))]);
-        let format = FlatFormat::of("qcir").unwrap();
-        let written = flat::encode(&format.schema(), &root, format.layout, None).unwrap();
+        let written = crate::flat::encode(&FLAT.schema(), &root, FLAT.layout, None).unwrap();
         let bytes = written.read_at(0, written.len() as usize).unwrap();
         let head = [&GRAPH_MAGIC[..], &(bytes.len() as u32).to_le_bytes(), &24u64.to_le_bytes()].concat();
         let found = described(&Blob::bytes([&head, &bytes[..], &[0; 24]].concat())).unwrap();

@@ -2,22 +2,15 @@
 //!
 //! Described only.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::description::{
-    self, ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN, name_of,
-};
-use super::flat::FlatFormat;
+use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
+use super::flat::view::View;
+use super::flat::{FlatFormat, TOSA_FORMAT as FLAT};
 use super::format::PayloadFormat;
 use super::signature::CallRules;
 use pte_model::data::Blob;
-use pte_model::format::Kind::{
-    AlignedBytes, Bool, Int, Ints, Table, Tables, Text, UInt, UInts, ULong, Union, UnionTag,
-};
 use pte_model::format::ScalarType;
-use pte_model::format::flatbuffer::read::{self, TableRef};
-use pte_model::format::table::tables;
 
 /// The payloads of backends that take TOSA graphs.
 #[derive(Debug)]
@@ -25,36 +18,6 @@ pub struct Tosa;
 
 /// File identifier of the graph.
 const IDENTIFIER: &str = "TOSA";
-
-// Vectors of strings are stated as vectors of their offsets.
-tables! {
-    /// Root table.
-    GRAPH = graph TosaGraph { version: Table(&VERSION), regions: Tables(&REGION) }
-    /// Version of the schema.
-    VERSION = version Version { _major: Int, _minor: Int, _patch: Int, _draft: Bool }
-    /// Blocks.
-    REGION = region TosaRegion { name: Text, blocks: Tables(&BLOCK) }
-    /// Operations and the tensors that they name.
-    BLOCK = block TosaBasicBlock {
-        name: Text, operators: Tables(&OPERATOR), tensors: Tables(&TENSOR), inputs: UInts, outputs: UInts, shapes: Tables(&SHAPE),
-    }
-    /// An operation. Its attributes are not read.
-    OPERATOR = operator TosaOperator { op: UInt, attribute_type: UnionTag, attribute: Union(&[]), inputs: UInts, outputs: UInts }
-    /// A tensor.
-    TENSOR = tensor TosaTensor {
-        name: Text, shape: Ints, datatype: UInt, data: AlignedBytes(8), variable: Bool, is_unranked: Bool, variable_name: Text,
-        offset: ULong, size: ULong,
-    }
-    /// A shape that operations take.
-    SHAPE = shape TosaShape { name: Text, rank: UInt, data: AlignedBytes(8) }
-}
-
-/// Names of the enum `DType`, by number.
-#[rustfmt::skip]
-const DATATYPES: &[&str] = &[
-    "UNKNOWN", "BOOL", "INT4", "INT8", "INT16", "INT32", "INT48", "FP32", "FP16", "BF16", "SHAPE", "FP8E4M3",
-    "FP8E5M2", "FP6E2M3", "FP6E3M2", "FP4E2M1", "FP8UE8M0", "INT64", "MXINT8",
-];
 
 /// No release has a runtime for graphs.
 static RULES: CallRules = CallRules { scalar_types: [SCALAR_TYPES; 2], ..CallRules::UNKNOWN };
@@ -67,24 +30,6 @@ const SCALAR_TYPES: &[(&str, &[ScalarType])] = &[
     ("FP32", &[ScalarType::FLOAT]),
     ("FP16", &[ScalarType::HALF]),
     ("BF16", &[ScalarType::BFLOAT16]),
-];
-
-/// Names of the enum `Op`, by number.
-#[rustfmt::skip]
-const OPERATIONS: &[&str] = &[
-    "UNKNOWN", "ARGMAX", "AVG_POOL2D", "CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "FFT2D", "MATMUL",
-    "MAX_POOL2D", "RFFT2D", "TRANSPOSE_CONV2D", "CLAMP", "ERF", "SIGMOID", "TANH", "ADD",
-    "ARITHMETIC_RIGHT_SHIFT", "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "INTDIV", "LOGICAL_AND",
-    "LOGICAL_LEFT_SHIFT", "LOGICAL_RIGHT_SHIFT", "LOGICAL_OR", "LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL",
-    "POW", "SUB", "TABLE", "ABS", "BITWISE_NOT", "CEIL", "CLZ", "COS", "EXP", "FLOOR", "LOG", "LOGICAL_NOT",
-    "NEGATE", "RECIPROCAL", "RSQRT", "SIN", "SELECT", "EQUAL", "GREATER", "GREATER_EQUAL", "REDUCE_ALL",
-    "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PRODUCT", "REDUCE_SUM", "CONCAT", "PAD", "RESHAPE",
-    "REVERSE", "SLICE", "TILE", "TRANSPOSE", "GATHER", "SCATTER", "RESIZE", "CAST", "RESCALE", "CONST",
-    "IDENTITY", "CUSTOM", "COND_IF", "WHILE_LOOP", "VARIABLE", "VARIABLE_WRITE", "VARIABLE_READ",
-    "CONST_SHAPE", "MATMUL_T_BLOCK_SCALED", "CAST_FROM_BLOCK_SCALED", "CAST_TO_BLOCK_SCALED", "DIM",
-    "CONCAT_SHAPE", "ADD_SHAPE", "SUB_SHAPE", "MUL_SHAPE", "SLICE_SHAPE", "EXP2_SHAPE", "LOG2_CEIL_SHAPE",
-    "LOG2_FLOOR_SHAPE", "MAX_SHAPE", "MIN_SHAPE", "MOD_SHAPE", "DIV_CEIL_SHAPE", "DIV_FLOOR_SHAPE",
-    "ASSERT_EQUAL_SHAPE", "CONV2D_BLOCK_SCALED", "MAX_POOL2D_ADAPTIVE", "AVG_POOL2D_ADAPTIVE",
 ];
 
 impl PayloadFormat for Tosa {
@@ -105,11 +50,11 @@ impl PayloadFormat for Tosa {
     }
 
     fn flat(&self) -> Option<&'static FlatFormat> {
-        FlatFormat::of("tosa")
+        Some(&FLAT)
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        description::flatbuffer(payload, (0, payload.len()), Some(IDENTIFIER), &GRAPH, graph)
+        FLAT.view(payload, (0, payload.len()), graph)
     }
 }
 
@@ -126,15 +71,15 @@ struct Counts {
 }
 
 /// Returns the facts of a graph.
-fn graph(t: &TableRef<'_, '_>) -> read::Result<Facts> {
+fn graph(root: View<'_>) -> Result<Facts, DescribeError> {
     let mut facts = Facts::default().with("identifier", IDENTIFIER);
-    facts.add("version", &*version(t)?);
-    let (mut counts, mut regions) = (Counts::default(), 0usize);
-    t.children(graph::regions, &REGION, |t| {
-        regions += 1;
-        t.children(region::blocks, &BLOCK, |t| counts.block(&t)).map(drop)
-    })?;
-    facts.add("regions", regions);
+    let version = root.child("version").map_or_else(|| UNKNOWN.to_owned(), version);
+    facts.add("version", &*version);
+    let mut counts = Counts::default();
+    for block in root.children("regions").flat_map(|region| region.children("blocks")) {
+        counts.block(block)?;
+    }
+    facts.add("regions", root.children("regions").len());
     facts.add("basic_blocks", counts.blocks);
     facts.add("operations", counts.operations);
     facts.add("tensors", counts.tensors);
@@ -148,61 +93,41 @@ fn graph(t: &TableRef<'_, '_>) -> read::Result<Facts> {
 }
 
 /// Returns the version, with `draft` if it is one.
-fn version(t: &TableRef<'_, '_>) -> read::Result<String> {
-    let Some(t) = t.child(graph::version, &VERSION)? else { return Ok(UNKNOWN.into()) };
-    // Absent numbers are -1, an absent mark is true.
-    let number = |slot| if t.has(slot)? { t.i32(slot) } else { Ok(-1) };
-    let (major, minor, patch) = (number(version::_major)?, number(version::_minor)?, number(version::_patch)?);
-    let is_draft = !t.has(version::_draft)? || t.bool(version::_draft)?;
-    Ok(format!("{major}.{minor}.{patch}{}", if is_draft { " draft" } else { "" }))
+fn version(version: View<'_>) -> String {
+    let [major, minor, patch, draft] = ["_major", "_minor", "_patch", "_draft"].map(|name| version.number(name));
+    format!("{major}.{minor}.{patch}{}", if draft != 0 { " draft" } else { "" })
 }
 
 impl Counts {
-    fn block(&mut self, t: &TableRef<'_, '_>) -> read::Result<()> {
-        t.children(block::operators, &OPERATOR, |t| {
-            self.operations.count(name_of(OPERATIONS, 0, t.u32(operator::op)?.into()));
-            Ok(())
-        })?;
-        let (inputs, input_count) = t.texts(block::inputs, MAX_LISTED)?;
-        let (outputs, output_count) = t.texts(block::outputs, MAX_LISTED)?;
-        let names = inputs.iter().chain(&outputs);
-        let mut found: HashMap<&[u8], Option<(Cow<'static, str>, Fact)>> =
-            names.map(|name| (name.as_bytes(), None)).collect();
+    fn block(&mut self, block: View<'_>) -> Result<(), DescribeError> {
+        block.children("operators").for_each(|operator| self.operations.count(operator.word("op").into_owned()));
+        let arguments = [block.texts("inputs"), block.texts("outputs")];
         let is_first = self.blocks == 0;
-        t.children(block::tensors, &TENSOR, |t| {
-            self.tensors.count(name_of(DATATYPES, 0, t.u32(tensor::datatype)?.into()));
-            match t.range(tensor::data)? {
-                Some((_, size)) if size > 0 => self.constants.inside(size),
-                Some(_) | None => {}
+        let listed = arguments.iter().flat_map(|names| names.iter().take(MAX_LISTED)).filter(|_| is_first);
+        let mut found: HashMap<&str, Option<Facts>> = listed.map(|name| (name.as_str(), None)).collect();
+        for tensor in block.children("tensors") {
+            let datatype = tensor.word("type");
+            let name = tensor.text("name").unwrap_or_default();
+            match tensor.size("data") {
+                0 => {}
+                size => self.constants.inside(size),
             }
-            if is_first && let Some(fact) = found.get_mut(t.bytes(tensor::name)?.unwrap_or_default()) {
-                *fact = Some(tensor(&t)?);
+            if let Some(facts) = found.get_mut(name) {
+                let sizes = Fact::sizes(tensor.numbers("shape")?.into_iter());
+                let named = Facts::default().with("name", name);
+                *facts = Some(named.with("datatype", &*datatype).with("sizes", sizes));
             }
-            Ok(())
-        })?;
-        self.shapes += t.tables(block::shapes, &SHAPE)?.map_or(0, |shapes| shapes.len);
+            self.tensors.count(datatype.into_owned());
+        }
+        self.shapes += block.children("shapes").len();
         self.blocks += 1;
         if is_first {
             let fact = |name: &String| {
-                let named = Facts::default().with("name", &**name);
-                match found.get(name.as_bytes()) {
-                    Some(Some((datatype, sizes))) => {
-                        named.with("datatype", &**datatype).with("sizes", sizes.clone()).into_fact()
-                    }
-                    Some(None) | None => named.into_fact(),
-                }
+                let known = found.get(name.as_str()).and_then(Option::as_ref);
+                known.map_or_else(|| Facts::default().with("name", &**name), Facts::clone).into_fact()
             };
-            let list = |names: &[String], count| Fact::list(names.iter().map(fact), count);
-            self.arguments = Some([list(&inputs, input_count), list(&outputs, output_count)]);
+            self.arguments = Some(arguments.map(|names| Fact::list(names.iter().map(fact), names.len())));
         }
         Ok(())
     }
-}
-
-/// Returns the element type and the sizes of a tensor.
-fn tensor(t: &TableRef<'_, '_>) -> read::Result<(Cow<'static, str>, Fact)> {
-    let shape: Vec<i32> = t.i32s(tensor::shape)?.unwrap_or_default();
-    let datatype = name_of(DATATYPES, 0, t.u32(tensor::datatype)?.into());
-    let sizes = Fact::sizes(shape.into_iter().map(i64::from));
-    Ok((datatype, sizes))
 }

@@ -19,6 +19,7 @@ use super::description::{DescribeError, metadata};
 use super::header::{self, HEADER, Sections};
 use schema::Schema;
 use value::{FlatError, Table};
+use view::View;
 pub use write::FlatWriter;
 
 /// Largest size in bytes of a FlatBuffer that is text.
@@ -62,22 +63,24 @@ pub struct FlatFormat {
 }
 
 macro_rules! formats {
-    ($( $schema:ident $file:literal $header:expr, $writer:ident; )*) => {
-        $( static $schema: LazyLock<Arc<Schema>> = LazyLock::new(|| parsed(include_str!(concat!("../../schemas/", $file, ".schema"))).into()); )*
-        const FORMATS: &[FlatFormat] = &[$(
-            FlatFormat { name: $file, layout: Layout { header: $header, writer: FlatWriter::$writer }, schema: &$schema }
-        ),*];
+    ($( $schema:ident $format:ident $file:literal $header:expr, $writer:ident; )*) => {$(
+        static $schema: LazyLock<Arc<Schema>> = LazyLock::new(|| parsed(include_str!(concat!("../../schemas/", $file, ".schema"))).into());
+        #[doc = concat!("The format `", $file, "`.")]
+        pub static $format: FlatFormat =
+            FlatFormat { name: $file, layout: Layout { header: $header, writer: FlatWriter::$writer }, schema: &$schema };
+        )*
+        static FORMATS: &[&FlatFormat] = &[$( &$format ),*];
     };
 }
 formats! {
-    ENN_OPTIONS "enn_options" Header::None, Flatc;
-    MLX "mlx" Header::Short("MLX0"), Python;
-    MPS "mps" Header::Short("MP00"), Flatc;
-    NATIVE "native" Header::None, Flatc;
-    QCIR "qcir" Header::None, Cpp;
-    QNN_OPTIONS "qnn_options" Header::None, Flatc;
-    TOSA "tosa" Header::None, Cpp;
-    VULKAN "vulkan" Header::Sections(b"VH00"), Flatc;
+    ENN_OPTIONS ENN_OPTIONS_FORMAT "enn_options" Header::None, Flatc;
+    MLX MLX_FORMAT "mlx" Header::Short("MLX0"), Python;
+    MPS MPS_FORMAT "mps" Header::Short("MP00"), Flatc;
+    NATIVE NATIVE_FORMAT "native" Header::None, Flatc;
+    QCIR QCIR_FORMAT "qcir" Header::None, Cpp;
+    QNN_OPTIONS QNN_OPTIONS_FORMAT "qnn_options" Header::None, Flatc;
+    TOSA TOSA_FORMAT "tosa" Header::None, Cpp;
+    VULKAN VULKAN_FORMAT "vulkan" Header::Sections(b"VH00"), Flatc;
 }
 
 fn parsed(text: &str) -> Schema {
@@ -87,7 +90,7 @@ fn parsed(text: &str) -> Schema {
 
 /// Returns the formats, in alphabetical order.
 pub fn formats() -> impl Iterator<Item = &'static FlatFormat> {
-    FORMATS.iter()
+    FORMATS.iter().copied()
 }
 
 /// Returns the format of options of a compile spec.
@@ -129,6 +132,19 @@ impl FlatFormat {
     /// A malformed payload, or one that cannot be read.
     pub fn read(&self, payload: &Blob) -> Result<Content, DescribeError> {
         read_by(self.schema, self.layout, payload)
+    }
+
+    /// Calls `take` with the root table of a part of a payload, which is read as by [`read_part`].
+    ///
+    /// # Errors
+    /// As [`FlatFormat::read`], and those of `take`.
+    pub fn view<T>(
+        &self,
+        payload: &Blob,
+        part: (u64, u64),
+        take: impl FnOnce(View<'_>) -> Result<T, DescribeError>,
+    ) -> Result<T, DescribeError> {
+        take(View::new(self.schema, &read_part(self.schema, payload, part)?))
     }
 
     /// Reads a payload, if it is reproduced byte for byte by one of the known writers.
@@ -181,7 +197,7 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
         }
         Header::Short(magic) => (layout, header::read_short(payload, magic)?.0),
     };
-    let root = read_part(schema, payload, (at, size))?;
+    let root = read_at(schema, payload, (at, size), read::read)?;
     let end = match layout.header {
         Header::None => None,
         Header::Sections(_) => Some((at + size).next_multiple_of(header::ALIGNMENT)),
@@ -197,13 +213,21 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
     Ok(Content { root, layout, rest })
 }
 
-/// Reads the FlatBuffer that a payload has at an offset, with a size in bytes.
+/// Reads the FlatBuffer that a payload has at an offset, with a size in bytes, for a description: as
+/// [`read::read_known`].
 ///
 /// # Errors
 /// As [`FlatFormat::read`].
-pub fn read_part(schema: &Schema, payload: &Blob, (at, size): (u64, u64)) -> Result<Table, DescribeError> {
+pub fn read_part(schema: &Schema, payload: &Blob, part: (u64, u64)) -> Result<Table, DescribeError> {
+    read_at(schema, payload, part, read::read_known)
+}
+
+/// A reader of [`mod@read`].
+type Read = fn(&Schema, &[u8], &Blob, u64) -> Result<Table, FlatError>;
+
+fn read_at(schema: &Schema, payload: &Blob, (at, size): (u64, u64), read: Read) -> Result<Table, DescribeError> {
     let bytes = metadata(payload, at, size, "a FlatBuffer")?;
-    read::read(schema, &bytes, payload, at).map_err(|mut error| {
+    read(schema, &bytes, payload, at).map_err(|mut error| {
         error.at = error.at.map(|offset| offset.saturating_add(at as usize));
         DescribeError::Malformed(error.to_string())
     })

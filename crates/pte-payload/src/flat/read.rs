@@ -21,7 +21,27 @@ const COST: u64 = 64;
 /// # Errors
 /// What is malformed, with its path and its offset in `bytes`.
 pub fn read(schema: &Schema, bytes: &[u8], payload: &Blob, offset: u64) -> Result<Table, FlatError> {
-    let mut reader = Reader { schema, bytes, payload, offset, budget: Budget::of(bytes.len()), path: Vec::new() };
+    read_by(schema, bytes, payload, offset, false)
+}
+
+/// As [`read`], of a FlatBuffer by a newer schema, too: of members of unions that the schema does not have, only their
+/// tags are read, and their tables are empty. What is read cannot be written.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_known(schema: &Schema, bytes: &[u8], payload: &Blob, offset: u64) -> Result<Table, FlatError> {
+    read_by(schema, bytes, payload, offset, true)
+}
+
+fn read_by(
+    schema: &Schema,
+    bytes: &[u8],
+    payload: &Blob,
+    offset: u64,
+    skips_members: bool,
+) -> Result<Table, FlatError> {
+    let budget = Budget::of(bytes.len());
+    let mut reader = Reader { schema, bytes, payload, offset, skips_members, budget, path: Vec::new() };
     if let Some(identifier) = schema.identifier
         && array(bytes, 4) != Some(identifier)
     {
@@ -41,6 +61,8 @@ struct Reader<'a> {
     payload: &'a Blob,
     /// Offset of the FlatBuffer in the payload.
     offset: u64,
+    /// Members of unions that the schema does not have are no errors.
+    skips_members: bool,
     budget: Budget,
     /// Fields that are being read, with the position in a vector.
     path: Vec<(&'a str, Option<usize>)>,
@@ -122,6 +144,9 @@ impl<'a> Reader<'a> {
                 let tag_at = vtable.offset(self.bytes, usize::from(field.at) - 1).map(|offset| table + offset);
                 let tag = tag_at.and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);
                 let Some(member) = union.member(tag) else {
+                    if self.skips_members {
+                        return Ok(Some(Value::Union(tag, Table::default())));
+                    }
                     let message =
                         format!("a member with the tag {tag}, expected a table of the union `{}`", union.name);
                     return self.fail(at, message);

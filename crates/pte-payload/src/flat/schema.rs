@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A field is `name:type`, with `=default` and `!` if it is required; `-` is a slot without a field. A union takes two
-//! slots. `bytes` is a vector of `uint8`, `bytes@16` one whose first byte has this alignment. `order TABLE FIELD ...`
-//! and `added TABLE FIELD ...` have the order of [`Object::order`] and [`Object::added`]. Nothing is read or written
-//! here.
+//! slots; a member is a table, or `name:table`. `bytes` is a vector of `uint8`, `bytes@16` one whose first byte has
+//! this alignment. `order TABLE FIELD ...` and `added TABLE FIELD ...` have the order of [`Object::order`] and
+//! [`Object::added`]. Nothing is read or written here.
 
 use std::collections::HashMap;
 
@@ -304,13 +304,17 @@ impl Schema {
                     members.push(None);
                 }
                 for word in rest {
+                    let (word, member) = match word.split_once(':').filter(|_| is_union) {
+                        Some((name, member)) => (name, member),
+                        None => (*word, *word),
+                    };
                     let (name, number) = match word.split_once('=') {
                         Some((name, number)) => (name, number.parse().map_err(|_| format!("the number of `{word}`"))?),
-                        None => (*word, values.last().map_or(0, |(_, number)| number + 1)),
+                        None => (word, values.last().map_or(0, |(_, number)| number + 1)),
                     };
                     values.push((name.to_owned(), number));
                     if is_union {
-                        let member = names.objects.get(name).ok_or_else(|| format!("unknown table `{name}`"))?;
+                        let member = names.objects.get(member).ok_or_else(|| format!("unknown table `{member}`"))?;
                         members.push(Some(*member));
                     }
                 }

@@ -102,6 +102,22 @@ impl<'t> View<'t> {
         Some((union.name_of((*tag).into())?, view))
     }
 
+    /// Returns the name of the member of a union, whether or not its table is known.
+    pub fn tag(&self, name: &str) -> Cow<'t, str> {
+        let (tag, known) = match self.get(name) {
+            Some((Value::Union(tag, _), Field { ty: Type::Union(index), .. })) => {
+                (*tag, self.schema.enums[*index].name_of((*tag).into()))
+            }
+            _ => (0, None),
+        };
+        known.map_or_else(|| format!("{UNKNOWN} {tag}").into(), Cow::Borrowed)
+    }
+
+    /// Returns the size in bytes of a vector of numbers.
+    pub fn size(&self, name: &str) -> u64 {
+        if let Some((Value::Numbers(blob), _)) = self.get(name) { blob.len() } else { 0 }
+    }
+
     /// Returns the integers of a vector.
     ///
     /// # Errors
