@@ -19,6 +19,8 @@ use pte_model::format::flatbuffer::Scalar;
 enum Encoding {
     /// UTF-8; also JSON, which stays text.
     Text,
+    /// UTF-8: options of a command, separated by blanks.
+    Flags,
     /// UTF-8, whose terminating zeros the runtime ignores.
     TerminatedText,
     /// Little-endian integer of this many bytes.
@@ -33,7 +35,7 @@ enum Encoding {
     Present,
 }
 
-use Encoding::{Bool, FlatBuffer, Integer, Present, SpecificationVersion, TerminatedText, Text};
+use Encoding::{Bool, Flags, FlatBuffer, Integer, Present, SpecificationVersion, TerminatedText, Text};
 
 /// A key of a compile spec.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ keys! {
     [] { "target_device" Text; }
     ["EthosUBackend", "VgfBackend", "TOSABackend", "ArmBackend"] {
         "tosa_spec" Text;
-        "compile_flags" Text;
+        "compile_flags" Flags;
         "output_format" Text;
         "debug_artifact_path" Text;
         "dump_debug_info" Text;
@@ -130,6 +132,14 @@ pub fn meaning(backend: &str, key: &str, value: &[u8]) -> Option<Fact> {
     let text = |value: &[u8]| std::str::from_utf8(value).ok().map(|text| word(text).unwrap_or(text).into_fact());
     match row.encoding {
         Text => text(value),
+        Flags => {
+            let flags = std::str::from_utf8(value).ok()?.split_ascii_whitespace();
+            let flag = |flag: &str| match flag.split_once('=') {
+                Some((name, value)) => (name.to_owned().into(), value.into_fact()),
+                None => (flag.to_owned().into(), self::flag(true)),
+            };
+            Some(Fact::Map(flags.map(flag).collect()))
+        }
         SpecificationVersion => {
             let version = std::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
             version.and_then(coreml::systems).map(|systems| (&*systems).into_fact()).or_else(|| text(value))
@@ -222,7 +232,7 @@ pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backen
         match backend {
             "EthosUBackend" | "ArmBackend" => {
                 vec![stated.or_else(|| {
-                    text("target").or_else(|| accelerator(&text("compile_flags")?)).map(|name| chip(&name))
+                    text("target").or_else(|| accelerator(value("compile_flags")?)).map(|name| chip(&name))
                 })]
             }
             "VgfBackend" | "TOSABackend" => vec![text("tosa_spec")],
@@ -251,8 +261,9 @@ pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backen
 }
 
 /// Returns the accelerator among the flags of Vela.
-fn accelerator(flags: &str) -> Option<String> {
-    flags.split(' ').find_map(|flag| flag.strip_prefix("--accelerator-config=")).map(str::to_owned)
+fn accelerator(flags: &[u8]) -> Option<String> {
+    let flags = std::str::from_utf8(flags).ok()?.split_ascii_whitespace();
+    flags.filter_map(|flag| flag.strip_prefix("--accelerator-config=")).next_back().map(str::to_owned)
 }
 
 /// Returns the name of a chip of Arm as the driver's headers have it: `ethos-u55-128` is `Ethos-U55-128`.
@@ -317,6 +328,7 @@ mod tests {
             ("VulkanBackend", "texture_limits_x", &[0, 8, 0, 0], "2048"),
             ("VulkanBackend", "force_fp16", &[1], r#""true""#),
             ("MPSBackend", "use_fp16", &[0], r#""false""#),
+            ("EthosUBackend", "compile_flags", b"--verbose --a=b", r#"{"--verbose":"true","--a":"b"}"#),
             ("OpenvinoBackend", "device", b"CPU\0\0", r#""CPU""#),
             ("NeuropilotBackend", "gno-exp", b"", r#""""#),
             ("XnnpackBackend", "target_device", b"cpu", r#""cpu""#),

@@ -9,6 +9,9 @@ use super::description::{DescribeError, Fact, Facts, IntoFact, UNKNOWN};
 use super::format::PayloadFormat;
 use pte_model::data::Blob;
 
+/// Largest size in bytes of a hash in hexadecimal digits.
+const MAX_HASH: usize = 128;
+
 /// The payloads of the Core AI backend.
 #[derive(Debug)]
 pub struct CoreAi;
@@ -40,7 +43,8 @@ impl PayloadFormat for CoreAi {
             let target = [target.join(" ")].into_iter().chain(chips.map(str::to_owned)).collect::<Vec<_>>().join(", ");
             facts.add("target", &*target);
         }
-        let hash = text("hash");
+        // It is a part of each key, and has a fixed size.
+        let hash = text("hash").filter(|hash| hash.len() <= MAX_HASH);
         for key in ["packaging", "hash", "path", "platform"] {
             if let Some(found) = text(key) {
                 facts.add(key, found);
@@ -55,5 +59,31 @@ impl PayloadFormat for CoreAi {
             facts.add("named_data", Fact::list(files.iter().map(|file| Fact::Text(key(file))), files.len()));
         }
         Ok(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(json: &str) -> Result<String, String> {
+        let facts = CoreAi.describe(&Blob::bytes(json.as_bytes())).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_string(&facts.into_fact()).unwrap())
+    }
+
+    #[test]
+    fn a_compiled_model_has_a_platform_and_chips() {
+        let json = r#"{"files": ["m"], "packaging": "aot_compiled_inline", "hash": "ab", "platform": "iOS",
+            "min_deployment_version": "27.0", "archs": {"h16p": "ab/model.h16p.aimodelc"}}"#;
+        let found = described(json).unwrap();
+        assert!(found.starts_with(r#"{"target":"iOS 27.0, h16p","#), "{found}");
+        assert!(found.ends_with(r#""archs":["h16p"],"named_data":["coreai/ab/m"]}"#), "{found}");
+    }
+
+    #[test]
+    fn keys_are_not_longer_than_hashes() {
+        let json = format!(r#"{{"files": ["m"], "hash": "{}"}}"#, "a".repeat(1 << 20));
+        assert!(described(&json).unwrap().len() < 1000);
+        assert!(described("[]").unwrap_err().contains("expected an object"));
     }
 }
