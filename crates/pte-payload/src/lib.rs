@@ -1,6 +1,7 @@
-//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`],
-//! and a row of [`FORMATS`]. XNNPACK, whose graphs are also changed and written, is the crate `pte-xnnpack`,
-//! which has the [`Formats`] of all backends. [`decoded`] has what is asked of a payload whose format is decoded.
+//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`], or is a row of
+//! [`small`], and a row of [`FORMATS`]. XNNPACK, whose graphs are also changed and written, is the crate
+//! `pte-xnnpack`, which has the [`Formats`] of all backends. [`decoded`] has what is asked of a payload whose format
+//! is decoded, [`compile_specs`] what the exporter's options mean.
 //!
 //! This crate depends neither on YAML nor on programs: it compares arguments with their tensors, and reads no methods.
 

@@ -166,3 +166,38 @@ impl ArgumentType {
         Some(found)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::IntoFact;
+
+    #[test]
+    fn numbers_of_arguments_are_compared_as_far_as_they_are_stated() {
+        let list = |count: usize| Fact::list((0..count).map(|_| "float32".into_fact()), count);
+        let facts = |inputs| Facts::default().with("inputs", list(inputs)).with("outputs", list(1));
+        let with = |count| CallRules { count, ..CallRules::UNKNOWN };
+        let exact = Signature::of(&facts(2), &with(CountRule::Exact)).unwrap();
+        assert_eq!([2, 3, 5].map(|count| exact.rejects_count(count)), [true, false, true]);
+        let least = Signature::of(&facts(2), &with(CountRule::AtLeast)).unwrap();
+        assert_eq!([2, 3, 5].map(|count| least.rejects_count(count)), [true, false, false]);
+        assert!(!Signature::of(&facts(2), &CallRules::UNKNOWN).unwrap().rejects_count(0));
+        // Some are left out of the description.
+        let many = Signature::of(&facts(100), &with(CountRule::Exact)).unwrap();
+        assert_eq!((many.is_complete, many.rejects_count(64), many.rejects_count(101)), (false, true, false));
+        assert_eq!(Signature::of(&Facts::default(), &CallRules::UNKNOWN), None);
+    }
+
+    /// The type that tensors of the call have precedes that of the graph.
+    #[test]
+    fn types_are_those_of_the_call() {
+        let rules = CallRules { scalar_types: [TORCH_TYPES, &[]], ..CallRules::UNKNOWN };
+        let tensor = Facts::default().with("datatype", "float16").with("staging_datatype", "float32");
+        let list = || Fact::List(vec![tensor.clone().into_fact(), "SymInt".into_fact()]);
+        let found = Signature::of(&Facts::default().with("inputs", list()), &rules).unwrap();
+        assert_eq!(found.inputs[0].datatype.as_deref(), Some("float32"));
+        assert_eq!(found.inputs[0].scalar_types, [ScalarType::FLOAT]);
+        assert_eq!((found.inputs[1].datatype.as_deref(), found.inputs[1].scalar_types), (Some("SymInt"), &[][..]));
+        assert!(!found.is_complete);
+    }
+}
