@@ -21,8 +21,8 @@ use pte_model::format::program::{
 pub struct Small {
     name: &'static str,
     backends: &'static [&'static str],
-    /// First bytes, and their offset; empty if there are none.
-    magic: (usize, &'static [&'static [u8]]),
+    /// First bytes of payloads of any backend that have the format.
+    magic: &'static [&'static [u8]],
     rules: &'static CallRules,
     describe: fn(&Blob) -> Result<Facts, DescribeError>,
 }
@@ -31,7 +31,7 @@ pub struct Small {
 pub static NEUROPILOT: Small = Small {
     name: "Neuropilot",
     backends: &["NeuropilotBackend"],
-    magic: (0, &[]),
+    magic: &[],
     rules: &CallRules::UNKNOWN,
     describe: |payload| rows::facts(NEUROPILOT_ROWS, &rows::head(payload, 13)?, 0, payload),
 };
@@ -47,7 +47,7 @@ const NEUROPILOT_ROWS: &[Row] = &[
 pub static TENSOR_RT: Small = Small {
     name: "TensorRT",
     backends: &["TensorRTBackend"],
-    magic: (0, &[b"TR01", b"TR02"]),
+    magic: &[b"TR01", b"TR02"],
     // It rejects fewer arguments than bindings, but a compile spec takes outputs that are inputs out of the call.
     rules: &CallRules::UNKNOWN,
     describe: tensor_rt,
@@ -59,7 +59,8 @@ const TENSOR_RT_ROWS: &[Row] = &[Row::Part("metadata", (4, 4), (8, 4)), Row::Par
 pub static EXECUTOR: Small = Small {
     name: "ExecuTorch program",
     backends: &["ExecutorBackend"],
-    magic: (4, &[IDENTIFIER.as_bytes()]),
+    // That of programs would recognise a program that is not a payload.
+    magic: &[],
     rules: &CallRules::UNKNOWN,
     describe: executor,
 };
@@ -68,7 +69,7 @@ pub static EXECUTOR: Small = Small {
 pub static DEMO: Small = Small {
     name: "compiler demo",
     backends: &["BackendWithCompilerDemo"],
-    magic: (0, &[]),
+    magic: &[],
     rules: &CallRules::UNKNOWN,
     describe: demo,
 };
@@ -89,8 +90,7 @@ impl PayloadFormat for Small {
     }
 
     fn has_magic(&self, head: &[u8]) -> bool {
-        let (at, magics) = self.magic;
-        magics.iter().any(|magic| head.get(at..).is_some_and(|head| head.starts_with(magic)))
+        self.magic.iter().any(|magic| head.starts_with(magic))
     }
 
     fn rules(&self) -> &'static CallRules {
@@ -241,12 +241,14 @@ mod tests {
         assert!(described(&TENSOR_RT, &payload).unwrap_err().starts_with("engine of 4 bytes"));
     }
 
-    /// The identifier of a program is enough for each payload, whatever its backend is.
+    /// Not by their first bytes: a program is not a payload.
     #[test]
-    fn programs_are_recognised() {
+    fn programs_are_payloads_of_their_backend_only() {
         let found = described(&EXECUTOR, pte_model::LINEAR_PTE).unwrap();
         assert!(found.starts_with(r#"{"identifier":"ET12","version":"0","program":{"offset":0,"#), "{found}");
-        assert!(EXECUTOR.has_magic(&pte_model::LINEAR_PTE[..16]) && !EXECUTOR.has_magic(b"....ET"));
+        let formats = crate::Formats(&[crate::FORMATS]);
+        let name = |backend| formats.recognise(backend, &pte_model::LINEAR_PTE[..16]).map(PayloadFormat::name);
+        assert_eq!([name(""), name("ExecutorBackend")], [None, Some(EXECUTOR.name)]);
         assert!(described(&EXECUTOR, b"\x08\0\0\0ET12").is_err());
     }
 
