@@ -88,6 +88,15 @@ impl Description {
     }
 
     /// Returns what the payload was compiled for, such as a chip; `None` if it does not say it.
+    ///
+    /// ```
+    /// use pte_payload::pte_model::data::Blob;
+    /// use pte_payload::{FORMATS, Formats};
+    ///
+    /// let manifest = br#"{"packaging": "inline", "platform": "iOS", "min_deployment_version": "27.0"}"#;
+    /// let description = Formats(&[FORMATS]).describe("CoreAIBackend", &Blob::bytes(*manifest)).unwrap();
+    /// assert_eq!(description.target(), Some("iOS 27.0"));
+    /// ```
     pub fn target(&self) -> Option<&str> {
         self.facts.iter().find_map(|(name, fact)| match fact {
             Fact::Text(text) if name == "target" && text != UNKNOWN => Some(text.as_str()),

@@ -1,7 +1,8 @@
 //! FlatBuffers by schemas that are data: read to a tree, and written from it as their own writers do.
 //!
 //! [`schema`] has the types, [`bfbs`] reads those of users. [`value`] is the tree, which [`mod@read`] and [`mod@write`]
-//! convert from and to bytes, and [`view`] has by names. [`FlatFormat`] is a payload format that is a FlatBuffer, with what is around it.
+//! convert from and to bytes, and [`view`] has by names. [`FlatFormat`] is a payload format that is a FlatBuffer, with
+//! what is around it.
 
 pub mod bfbs;
 pub mod read;
