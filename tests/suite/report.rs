@@ -216,6 +216,10 @@ fn malformed_files_have_a_report_of_what_can_be_read() {
     for path in files_below(&root().join("examples/malformed"), &["yaml"]) {
         let source = Model::open(&path).unwrap();
         let Ok(assembly) = source.assemble(&pte_emit::AssembleOptions::default()) else { continue };
+        let page = formatted(&source, ReportFormat::Html).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let files = document(&page)["files"].as_array().map_or(0, Vec::len);
+        let written = usize::from(assembly.program_file().is_some()) + assembly.data_files().count();
+        assert_eq!(files, written, "{}", path.display());
         let Some(bytes) = assembly.program_file().and_then(|file| file.to_vec().ok()) else { continue };
         for bytes in [&bytes[..], &bytes[..bytes.len() / 2]] {
             let page = formatted(&Model::from_binary("malformed.pte", bytes), ReportFormat::Html);
@@ -225,6 +229,17 @@ fn malformed_files_have_a_report_of_what_can_be_read() {
             assert!(document["graph"].is_object() || document["error"].is_string(), "{}", path.display());
         }
     }
+}
+
+#[test]
+fn a_report_of_a_malformed_data_file_says_what_it_is() {
+    let source = Model::open(root().join("examples/malformed/ptd_header_magic_unknown.yaml")).unwrap();
+    let document = document(&formatted(&source, ReportFormat::Html).unwrap());
+    assert!(document["error"].as_str().unwrap().contains("expected a header with the magic FH01"));
+    assert_eq!(document["files"][1]["findings"][0]["rule"], "H-21");
+    assert!(document["graph"].is_object());
+    // What it takes in RAM is not known.
+    assert_eq!(document["memory"]["loaded"]["at_least"], true);
 }
 
 #[test]

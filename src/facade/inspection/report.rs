@@ -204,9 +204,10 @@ fn bytes(model: &Model, program: Option<&Program>) -> Result<Option<ReportedByte
     ReportedBytes::read(&origin, format, program).map(Some).map_err(|error| model.source().unreadable(&error))
 }
 
-/// Returns the memory of a program.
+/// Returns the memory of a program, as far as the `.ptd` files that it assembles to can be read.
 fn memory(model: &Model, inspected: &Inspected) -> Result<ProgramMemory, Error> {
-    let data_files = model.data_file_sizes()?;
+    // Without the sizes of a malformed .ptd, the memory is "at least".
+    let data_files = unless_io(model.data_file_sizes())?.unwrap_or_default();
     let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
     Ok(ProgramMemory::new(&inspected.view(), loaded, RuntimeKind::default()))
 }
