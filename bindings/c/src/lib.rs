@@ -6,7 +6,7 @@
 #![allow(non_camel_case_types)] // Names of C.
 
 use std::ffi::c_char;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
 use std::ptr;
@@ -37,25 +37,27 @@ pub struct pte_emit_file {
     pub path_length: usize,
 }
 
-/// Returns the bytes of a pointer and a length; none for null.
+/// Returns the items of a pointer and a length; none for null with the length zero. Null with another length is an
+/// error.
 ///
 /// # Safety
-/// The pointer is null, or `length` bytes can be read from it, which do not change while the result is used.
-unsafe fn bytes<'a>(pointer: *const u8, length: usize) -> &'a [u8] {
-    match pointer.is_null() {
-        true => &[],
+/// The pointer is null, or `length` items can be read from it, which do not change while the result is used.
+unsafe fn items<'a, T>(pointer: *const T, length: usize, what: &str) -> Result<&'a [T], String> {
+    match (pointer.is_null(), length) {
+        (true, 0) => Ok(&[]),
+        (true, _) => Err(format!("{what}: expected a pointer to {length} items, found null")),
         // SAFETY: the requirement of this function.
-        false => unsafe { slice::from_raw_parts(pointer, length) },
+        (false, _) => Ok(unsafe { slice::from_raw_parts(pointer, length) }),
     }
 }
 
 /// Returns a string of the caller. Invalid UTF-8 is an error.
 ///
 /// # Safety
-/// As that of [`bytes`].
+/// As that of [`items`].
 unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str) -> Result<&'a str, String> {
     // SAFETY: the requirement of this function.
-    let bytes = unsafe { bytes(pointer.cast(), length) };
+    let bytes = unsafe { items(pointer.cast(), length, what) }?;
     str::from_utf8(bytes).map_err(|_| format!("{what} is not UTF-8"))
 }
 
@@ -63,6 +65,24 @@ unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str) -> Result<
 struct DiskFile {
     file: File,
     length: u64,
+}
+
+impl DiskFile {
+    fn open(path: &str) -> io::Result<DiskFile> {
+        // To open a named pipe waits for a writer, and to open a device can have effects.
+        regular(&fs::metadata(path)?)?;
+        let file = File::open(path)?;
+        let length = regular(&file.metadata()?)?;
+        Ok(DiskFile { file, length })
+    }
+}
+
+/// Returns the length of a regular file; another one is an error.
+fn regular(metadata: &Metadata) -> io::Result<u64> {
+    match metadata.is_file() {
+        true => Ok(metadata.len()),
+        false => Err(io::Error::other("expected a regular file")),
+    }
 }
 
 impl HostFile for DiskFile {
@@ -87,27 +107,22 @@ unsafe fn read<'a>(
 ) -> Result<(&'a str, HostFiles), String> {
     // SAFETY: the requirement of this function.
     let request = unsafe { text(request, length, "the request") }?;
-    let files = match files.is_null() {
-        true => &[],
-        // SAFETY: the requirement of this function: `count` structs.
-        false => unsafe { slice::from_raw_parts(files, count) },
-    };
+    // SAFETY: the requirement of this function: `count` structs.
+    let files = unsafe { items(files, count, "the files") }?;
     let mut given = HostFiles::default();
     for file in files {
         // SAFETY: the requirement of this function: the pointers of each struct are valid for their lengths.
-        let (name, path, content) = unsafe {
-            let path = text(file.path, file.path_length, "the path of a file")?;
-            (text(file.name, file.name_length, "the name of a file")?, path, bytes(file.bytes, file.length))
+        let (name, path) = unsafe {
+            let name = text(file.name, file.name_length, "the name of a file")?;
+            (name, text(file.path, file.path_length, &format!("the path of {name}"))?)
         };
         let host: Arc<dyn HostFile> = match file.path.is_null() {
-            true => Arc::new(Arc::<[u8]>::from(content)),
-            false => {
-                let opened = File::open(path).and_then(|file| match file.metadata()? {
-                    metadata if metadata.is_file() => Ok(DiskFile { file, length: metadata.len() }),
-                    _ => Err(io::Error::other("expected a regular file")),
-                });
-                Arc::new(opened.map_err(|error| format!("cannot read {path}: {error}"))?)
+            true => {
+                // SAFETY: as above.
+                let content = unsafe { items(file.bytes, file.length, &format!("the bytes of {name}")) }?;
+                Arc::new(Arc::<[u8]>::from(content))
             }
+            false => Arc::new(DiskFile::open(path).map_err(|error| format!("cannot read {path}: {error}"))?),
         };
         given.add(Path::new(name), host);
     }

@@ -77,7 +77,7 @@ fn failed_internally(message: &str) -> Answer {
 
 fn answer(request: &str, mut files: HostFiles) -> Result<Answer, Error> {
     let request = request::Request::parse(request)?;
-    for (name, text) in request.files() {
+    for (name, text) in request.files()? {
         files.add(name.as_ref(), Arc::new(Arc::<[u8]>::from(text.as_bytes())));
     }
     let outcome = with_files(files, || commands::run(&request))?;

@@ -21,6 +21,11 @@ pub fn unknown<'k>(what: &str, word: &str, known: impl Iterator<Item = &'k str> 
     error(format!("unknown {what} `{}`: expected one of {}{near}", clipped(word), known.join(", ")))
 }
 
+/// Creates an error about the value of an option.
+fn mismatch(name: &str, expected: &str, found: &Value) -> Error {
+    error(format!("option `{name}`: expected {expected}, found {}", clipped(&found.to_string())))
+}
+
 /// Returns the item with a name.
 ///
 /// # Errors
@@ -53,19 +58,26 @@ impl Request {
     }
 
     /// Texts of files in the request, by name.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
-        let files = self.0.get("files").and_then(Value::as_object).into_iter().flatten();
-        files.filter_map(|(name, text)| Some((name.as_str(), text.as_str()?)))
+    ///
+    /// # Errors
+    /// It is no object, or has other values than texts.
+    pub fn files<'r>(&'r self) -> Result<Vec<(&'r str, &'r str)>, Error> {
+        let files = match self.0.get("files") {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Object(files)) => files,
+            Some(other) => return Err(mismatch("files", "an object of texts by name", other)),
+        };
+        let text = |(name, text): (&'r String, &'r Value)| match text {
+            Value::String(text) => Ok((name.as_str(), text.as_str())),
+            other => Err(mismatch(&format!("files[{name}]"), "a text", other)),
+        };
+        files.iter().map(text).collect()
     }
 
     /// Value of an option; `None` if it is not given, or null.
     fn get<T>(&self, name: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, Error> {
         let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
-        let wrong = || {
-            let found = value.to_string();
-            error(format!("option `{name}`: expected {expected}, found {}", clipped(&found)))
-        };
-        read(value).map(Some).ok_or_else(wrong)
+        read(value).map(Some).ok_or_else(|| mismatch(name, expected, value))
     }
 
     /// A string.

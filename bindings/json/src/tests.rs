@@ -38,6 +38,11 @@ fn messages_have_positions_and_suggestions() {
         (json!({"command": "check", "input": 3}), "option `input`: expected a string, found 3"),
         (json!({"command": "check", "input": "a.pte"}), "no such file among those of the call"),
         (json!({"command": "assemble", "input": "a.yaml", "alignmnet": 3}), "unknown option of `assemble` `alignmnet`"),
+        (
+            json!({"command": "version", "files": ["a.yaml"]}),
+            "option `files`: expected an object of texts by name, found [",
+        ),
+        (json!({"command": "version", "files": {"a.yaml": 5}}), "option `files[a.yaml]`: expected a text, found 5"),
         (json!([]), "the request is not a JSON object"),
     ] {
         let (answer, _) = ask(&request);

@@ -130,7 +130,10 @@ export class PteEmit {
   }
 
   /** Runs a command with its options. */
-  call<T>(command: string, options: object = {}): Edited<T> {
+  call<T>(command: string, options: object & { files?: Record<string, string> } = {}): Edited<T> {
+    for (const [name, text] of Object.entries(options.files ?? {})) {
+      if (typeof text !== "string") throw new TypeError(`files[${name}]: expected a string, found ${kindOf(text)}`);
+    }
     let answer;
     try {
       answer = this.instance.call(JSON.stringify({ ...options, command }));
@@ -308,5 +311,22 @@ function sourceOf(content: Uint8Array | ArrayBuffer | string | Blob | FileSource
       },
     };
   }
-  return content as FileSource;
+  // Another view of a buffer has a length, too, which is not that of its bytes.
+  if (typeof (content as FileSource | null)?.read !== "function") {
+    throw new TypeError(
+      "the content of a file: expected a string, Uint8Array, ArrayBuffer, Blob, or an object with `length` and `read`, " +
+        `found ${kindOf(content)}`,
+    );
+  }
+  if (!Number.isSafeInteger(content.length) || content.length < 0) {
+    throw new TypeError(`the length of a file: expected a non-negative integer, found ${content.length}`);
+  }
+  return content;
+}
+
+/** What a value is, for messages: `a Uint16Array`. */
+function kindOf(value: unknown): string {
+  if (typeof value !== "object" || value === null) return String(value);
+  const name = (value.constructor as { name?: string } | undefined)?.name || "object";
+  return `${/^[AEIO]/i.test(name) ? "an" : "a"} ${name}`;
 }

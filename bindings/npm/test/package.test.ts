@@ -116,6 +116,31 @@ test("messages", () => {
   assert.match(refused(() => pte.call("check", { input: "m.yaml", runtimes: 1 })).message, /did you mean `runtime`/);
 });
 
+test("what is no file is a type error that says what it is", () => {
+  for (const [content, found] of [
+    [new DataView(new ArrayBuffer(8)), /expected a string, Uint8Array.*found a DataView$/],
+    [new Uint16Array(4), /found a Uint16Array$/],
+    [new SharedArrayBuffer(4), /found a SharedArrayBuffer$/],
+    [null, /found null$/],
+    [5, /found 5$/],
+    [{ length: 3 }, /found an Object$/],
+    [{ length: NaN, read: () => undefined }, /expected a non-negative integer, found NaN$/],
+    [{ length: 2 ** 60, read: () => undefined }, /expected a non-negative integer, found 1152921504606846976$/],
+  ] as const) {
+    const add = () => pte.addFile("wrong.pte", content as never);
+    assert.throws(add, (error) => error instanceof TypeError && found.test(error.message));
+  }
+  for (const [text, found] of [
+    [new Uint8Array(3), /^files\[m\.yaml\]: expected a string, found a Uint8Array$/],
+    [5, /found 5$/],
+    [["a"], /found an Array$/],
+  ] as const) {
+    const check = () => pte.check("m.yaml", { files: { "m.yaml": text as never } });
+    assert.throws(check, (error) => error instanceof TypeError && found.test(error.message));
+  }
+  assert.match(refused(() => pte.call("version", { files: 5 as never })).message, /expected an object of texts by name, found 5/);
+});
+
 /** Asks all questions about a file, of which each may be an error. */
 function ask(library: PteEmit, name: string): void {
   for (const question of ["check", "inspect", "size", "memory", "weights", "report", "dump", "optimize", "strip"]) {
