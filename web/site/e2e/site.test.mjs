@@ -1,7 +1,7 @@
 // The site in Chromium, served from localhost. PTE_EMIT is the native command, whose outputs are compared.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, copyFileSync, ftruncateSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -125,6 +125,96 @@ test("a program, its data and its times", async (t) => {
   await choose(alone, join(examples, "data/linear.etdump"));
   await alone.waitForSelector(".graph .message");
   assert.match(await alone.locator(".graph .message").innerText(), /add the \.pte/);
+});
+
+test("files that the library would have by the same name are compared", async (t) => {
+  const [older, newer] = [join(folder, "model.pte"), join(folder, "model")];
+  copyFileSync(assembled("linear.yaml", "linear.pte"), older);
+  copyFileSync(assembled("add.yaml", "add.pte"), newer);
+  const page = await open(t);
+  await choose(page, older, newer);
+  await shown(page);
+  assert.equal(await page.locator(".toolbar h1").innerText(), "model.pte → model");
+  assert.ok((await page.evaluate(() => window.explorer.graph().boxes())).some(({ title }) => title === "addmm"), "what was removed");
+  await page.click("role=button[name='Close model.pte']");
+  await page.waitForFunction(() => document.querySelector(".toolbar h1")?.textContent === "model");
+  await shown(page);
+  assert.ok(!(await page.evaluate(() => window.explorer.graph().boxes())).some(({ title }) => title === "addmm"));
+  await act(page, "Strip");
+  await page.click("#panel button[type=submit]");
+  await page.waitForSelector("a.download[href^=blob]");
+  assert.match(await page.locator("a.download").first().innerText(), /^model-stripped\.pte/);
+});
+
+test("an ETDump is one by its content", async (t) => {
+  const trace = join(folder, "trace");
+  copyFileSync(join(examples, "data/linear.etdump"), trace);
+  const page = await open(t);
+  await choose(page, assembled("linear.yaml", "linear.pte"), trace);
+  await shown(page);
+  assert.equal(await page.locator(".notice").count(), 0);
+  assert.equal(await page.locator("role=tab[name='Time']").count(), 1);
+});
+
+/** Requests of reports are not answered, or end the library. */
+const breakReports = (page, isEnd) => page.evaluate((ends) => {
+  const send = Worker.prototype.postMessage;
+  window.mend = () => { Worker.prototype.postMessage = send; };
+  Worker.prototype.postMessage = function (message, ...rest) {
+    if (message.kind !== "call" || message.request.command !== "report") send.call(this, message, ...rest);
+    else if (ends) this.onerror(new ErrorEvent("error", { message: "the library ended" }));
+  };
+}, isEnd);
+test("a report that is stopped or fails leaves the files as they were", async (t) => {
+  const page = await open(t);
+  await choose(page, assembled("linear.yaml", "linear.pte"));
+  await shown(page);
+  const hash = await page.evaluate(() => location.hash);
+  const other = assembled("add.yaml", "add.pte");
+  for (const isEnd of [false, true]) {
+    await breakReports(page, isEnd);
+    await choose(page, other);
+    if (isEnd) await page.waitForSelector(".notice");
+    else await page.click(".sitebar [role=status] button");
+    await page.waitForFunction(() => !document.querySelector(".sitebar [role=status] button"));
+    assert.deepEqual(await page.locator(".chips bdi").allInnerTexts(), ["linear.pte"]);
+    assert.equal(await page.locator(".notice").count(), isEnd ? 1 : 0);
+    assert.equal(await page.evaluate(() => location.hash), hash);
+    await page.evaluate(() => window.mend());
+  }
+  await act(page, "Size");
+  assert.equal(await page.locator("#panel .quiet bdi").first().innerText(), "linear.pte");
+  await page.click("#panel button[type=submit]");
+  await page.waitForSelector(".outcome .json");
+  await choose(page, other);
+  await page.waitForFunction(() => /→ add/.test(document.querySelector(".toolbar h1")?.textContent ?? ""));
+});
+
+test("a file that is chosen again has the rest of the address", async (t) => {
+  const page = await open(t, "#file=linear.pte&forward/1&tab=memory");
+  assert.match(await page.locator(".drop").innerText(), /Choose linear\.pte again/);
+  await choose(page, assembled("linear.yaml", "linear.pte"));
+  await shown(page);
+  assert.equal(await page.locator("[role=tab][aria-selected=true]").innerText(), "Memory");
+  assert.equal(await page.evaluate(() => location.hash), "#file=linear.pte&forward/1&tab=memory");
+  const other = await open(t, "#file=linear.pte&forward/1&tab=memory");
+  await choose(other, assembled("add.yaml", "add.pte"));
+  await shown(other);
+  assert.equal(await other.evaluate(() => location.hash), "#file=add.pte");
+});
+
+test("data of a YAML are found by their names, until they are closed", async (t) => {
+  for (const path of ["data/linear.safetensors", "linear.safetensors"]) {
+    const page = await open(t);
+    const yaml = join(folder, "checkpoint.yaml");
+    writeFileSync(yaml, readFileSync(join(examples, "checkpoint.yaml"), "utf8").replaceAll("data/linear.safetensors", path));
+    await choose(page, yaml, join(examples, "data/linear.safetensors"));
+    await shown(page);
+    assert.equal(await page.locator(".graph .message").count(), 0, path);
+    await page.click("role=button[name='Close linear.safetensors']");
+    await page.waitForSelector(".graph .message");
+    assert.match(await page.locator(".graph .message").innerText(), /no such file/);
+  }
 });
 
 test("YAML with the data that it refers to", async (t) => {
@@ -324,6 +414,9 @@ test("playground: an example, its address, and its bytes", async (t) => {
   assert.equal(await other.locator("[role=tab][aria-selected=true]").innerText(), "Memory");
   const wrong = await open(t, "#yaml=%%%");
   await wrong.waitForFunction(() => /cannot be read|no YAML/.test(document.querySelector(".playground .state")?.textContent ?? ""));
+  await wrong.waitForSelector(".cm-content");
+  await type(wrong, `${await editorText(wrong)}\n`);
+  await assembledState(wrong);
 });
 
 test("the policy forbids connections, also in the worker", async (t) => {

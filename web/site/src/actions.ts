@@ -45,7 +45,8 @@ export const ACTIONS: readonly Action[] = [
   { id: "dump", title: "YAML", says: "Prints the file as YAML that assembles to it.", fields: [] },
 ];
 
-export interface About { readonly input: string; readonly with: readonly string[]; readonly methods: readonly string[] }
+/** `input` and `with` are names for the library, `name` is the one that the user knows. */
+export interface About { readonly input: string; readonly name: string; readonly with: readonly string[]; readonly methods: readonly string[] }
 
 /** `model.pte` and `stripped` become `model-stripped.pte`. */
 export function outputName(input: string, suffix: string): string {
@@ -53,17 +54,23 @@ export function outputName(input: string, suffix: string): string {
   const stem = dot > 0 ? input.slice(0, dot) : input;
   return `${stem}-${suffix}.${extensionOf(input) === "bpte" ? "bpte" : "pte"}`;
 }
-export function requestOf({ id, fields, suffix }: Action, values: Values, { input, with: data }: About): Request {
+/** Words of a text, separated by commas or spaces; a known name can have both. */
+const wordsOf = (text: string, known: readonly string[]): string[] => {
+  if (known.includes(text)) return [text];
+  const parts = text.split(",").map((part) => part.trim());
+  return parts.flatMap((part) => (known.includes(part) ? [part] : part.split(/\s+/))).filter((word) => word !== "");
+};
+export function requestOf({ id, fields, suffix }: Action, values: Values, { input, name: shown, with: data, methods }: About): Request {
   const request: Record<string, unknown> & { command: string } = { command: id, input };
   if (data.length > 0 && id !== "dump") request["with"] = [...data];
-  if (suffix !== undefined) request["output"] = outputName(input, suffix);
-  for (const { name, type, options } of fields) {
+  if (suffix !== undefined) request["output"] = outputName(shown, suffix);
+  for (const { name, type, options, list } of fields) {
     const value = values[name];
     if (type === "flag") { if (value === true) request[name] = true; continue; }
     const text = typeof value === "string" ? value.trim() : "";
     if (text === "") continue;
     if (type === "number") request[name] = Number(text);
-    else if (type === "words") request[name] = text.split(/[\s,]+/);
+    else if (type === "words") request[name] = wordsOf(text, list === "methods" ? methods : []);
     else if (type === "lines") request[name] = text.split(/\n/).map((line) => line.trim()).filter((line) => line !== "");
     else if (text !== options?.[0]) request[name] = text;
   }

@@ -1,27 +1,35 @@
 // Files that are open together: what each is, and what a report of them is about. Pure.
 
 export type Kind = "program" | "data" | "etdump" | "yaml" | "binary" | "text";
-export interface OpenFile { readonly name: string; readonly kind: Kind; readonly content: Blob }
+export interface OpenFile {
+  readonly name: string;
+  /** The name by which the library has it, which no other open file has. */
+  readonly libraryName: string;
+  readonly kind: Kind;
+  readonly content: Blob;
+}
 export interface Subject {
   readonly input: OpenFile;
   /** The older of two. */
   readonly before: OpenFile | null;
-  readonly with: readonly string[];
-  readonly etdump: string | null;
+  readonly with: readonly OpenFile[];
+  readonly etdump: OpenFile | null;
 }
 
 /** Bytes that `kindOf` needs. */
 export const HEAD = 512;
-const IDENTIFIERS: readonly (readonly [string, Kind])[] = [["ET", "program"], ["BP", "program"], ["FT", "data"], ["ED", "etdump"]];
+/** Where an identifier is, and of what. The runtime writes an ETDump with its size before it. */
+const IDENTIFIERS: readonly (readonly [number, string, Kind])[] =
+  [[4, "ET", "program"], [4, "BP", "program"], [4, "FT", "data"], [4, "ED", "etdump"], [8, "ED", "etdump"]];
 const EXTENSIONS: Readonly<Record<string, Kind>> = { pte: "program", bpte: "program", ptd: "data", etdump: "etdump", etdp: "etdump", yaml: "yaml", yml: "yaml", json: "yaml" };
 
 export const extensionOf = (name: string): string => /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
 
 /** The kind of a file by its identifier, or else its extension: a damaged file is still what its name says. */
 export function kindOf(name: string, head: Uint8Array): Kind {
-  const identifier = String.fromCharCode(...head.subarray(4, 8));
-  const found = IDENTIFIERS.find(([start]) => identifier.startsWith(start) && /^\d\d$/.test(identifier.slice(2)));
-  if (found) return found[1];
+  const text = String.fromCharCode(...head.subarray(0, 12));
+  const found = IDENTIFIERS.find(([at, start]) => text.startsWith(start, at) && /^\d\d$/.test(text.slice(at + 2, at + 4)));
+  if (found) return found[2];
   return EXTENSIONS[extensionOf(name)] ?? (isText(head) ? "text" : "binary");
 }
 function isText(head: Uint8Array): boolean {
@@ -66,11 +74,11 @@ export function subjectOf(files: readonly OpenFile[]): Subject | null {
   const data = only("data");
   const input = main[main.length - 1] ?? data[0] ?? files.find(({ kind }) => kind !== "etdump") ?? files[0];
   if (!input) return null;
-  const others = data.filter((file) => file !== input && main.length > 0).map(({ name }) => name);
+  const others = data.filter((file) => file !== input && main.length > 0);
   const before = main.length > 1 ? main[main.length - 2]! : main.length === 0 && data.length > 1 ? data[1]! : null;
-  return { input, before, with: others, etdump: main.length > 0 ? only("etdump")[0]?.name ?? null : null };
+  return { input, before, with: others, etdump: main.length > 0 ? only("etdump")[0] ?? null : null };
 }
 
-/** The name that the library gets: a file of another format is read as a program, so that its bytes are looked at. */
-export const libraryName = ({ name, kind }: Pick<OpenFile, "name" | "kind">): string =>
-  kind === "binary" || (kind === "program" && !["pte", "bpte"].includes(extensionOf(name))) || kind === "etdump" && extensionOf(name) === "" ? `${name}.pte` : name;
+/** The name for the library: a file of another format is read as a program, so that its bytes are looked at. */
+export const libraryNameOf = (name: string, kind: Kind): string =>
+  kind === "binary" || (kind === "program" && !["pte", "bpte"].includes(extensionOf(name))) ? `${name}.pte` : name;

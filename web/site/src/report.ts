@@ -1,7 +1,7 @@
 // The document that the explorer shows of open files: the library's, or of a file that it cannot read, what is known.
 import type { ReportDocument } from "../../explorer/src/document";
 import type { Client } from "./client";
-import { HEAD, type OpenFile, type Subject, kindOf, libraryName, signatureOf, uniqueName } from "./files";
+import { HEAD, type OpenFile, type Subject, kindOf, libraryNameOf, signatureOf, uniqueName } from "./files";
 import { LibraryError } from "./library";
 
 export interface Shown { readonly document: ReportDocument; readonly notice: string | null }
@@ -12,15 +12,19 @@ const SHOWN = 65536;
 export async function reportOf(client: Client, subject: Subject): Promise<Shown> {
   const { input, before, with: data, etdump } = subject;
   if (input.kind === "etdump") return { document: await unreadable(input, "An ETDump has the times of a program: add the .pte that was executed."), notice: null };
-  const extras = { ...(before ? { before: libraryName(before) } : {}), ...(data.length > 0 ? { with: data } : {}), ...(etdump ? { etdump } : {}) };
+  const extras = {
+    ...(before ? { before: before.libraryName } : {}),
+    ...(data.length > 0 ? { with: data.map(({ libraryName }) => libraryName) } : {}),
+    ...(etdump ? { etdump: etdump.libraryName } : {}),
+  };
   try {
-    return { document: await diagnosed(named(await ask(client, { input: libraryName(input), ...extras }), libraryName(input), input.name), input), notice: null };
+    return { document: await diagnosed(named(await ask(client, { input: input.libraryName, ...extras }), subject), input), notice: null };
   } catch (error) {
     if (!(error instanceof LibraryError)) throw error;
     if (Object.keys(extras).length > 0) {
       // Without what does not fit to it, the program can still be shown.
       try {
-        return { document: named(await ask(client, { input: libraryName(input) }), libraryName(input), input.name), notice: messageOf(error) };
+        return { document: named(await ask(client, { input: input.libraryName }), subject), notice: messageOf(error) };
       } catch (second) {
         if (!(second instanceof LibraryError)) throw second;
       }
@@ -36,10 +40,10 @@ export function messageOf(error: LibraryError): string {
   if (entries.length === 0) return error.message;
   return entries.slice(0, 20).map(({ message, source, help }) => `${source ? `line ${source.line}: ` : ""}${message}${help ? ` (${help})` : ""}`).join("; ");
 }
-/** The document with the name that the user knows. */
-function named(document: ReportDocument, from: string, to: string): ReportDocument {
-  if (from === to) return document;
-  return { ...document, name: to, files: document.files.map((file) => (file.name === from ? { ...file, name: to } : file)) };
+/** The document with the names that the user knows. */
+function named(document: ReportDocument, { input, before }: Subject): ReportDocument {
+  const files = document.files.map((file) => (file.name === input.libraryName ? { ...file, name: input.name } : file));
+  return { ...document, name: input.name, files, ...(before && document.before != null ? { before: before.name } : {}) };
 }
 /** With what a file is, if the library cannot read it. */
 async function diagnosed(document: ReportDocument, { content }: OpenFile): Promise<ReportDocument> {
@@ -63,15 +67,16 @@ async function unreadable({ name, kind, content }: OpenFile, message: string, er
   };
 }
 
-/** Reads what files are, and gives each a name that no other has. */
-export async function openFiles(files: Iterable<{ name: string; content: Blob }>, taken: ReadonlySet<string>): Promise<OpenFile[]> {
-  const names = new Set(taken);
+/** Reads what files are, and gives each names that no other has. */
+export async function openFiles(files: Iterable<{ name: string; content: Blob }>, others: readonly OpenFile[]): Promise<OpenFile[]> {
   const opened: OpenFile[] = [];
-  for (const { name, content } of files) {
+  for (const { name: given, content } of files) {
     const head = new Uint8Array(await content.slice(0, HEAD).arrayBuffer());
-    const unique = uniqueName(name, names);
-    names.add(unique);
-    opened.push({ name: unique, kind: kindOf(name, head), content });
+    const all = [...others, ...opened];
+    const kind = kindOf(given, head);
+    const name = uniqueName(given, new Set(all.map((file) => file.name)));
+    const libraryName = uniqueName(libraryNameOf(name, kind), new Set(all.map((file) => file.libraryName)));
+    opened.push({ name, libraryName, kind, content });
   }
   return opened;
 }

@@ -5,10 +5,11 @@ import { test } from "node:test";
 import { ACTIONS, requestOf } from "../src/actions";
 import { Client, type Port, Stopped } from "../src/client";
 import { type Schema, choicesAt, lineOfPath, schemasAt, signatureText } from "../src/completion";
-import { kindOf, libraryName, signatureOf, subjectOf, uniqueName } from "../src/files";
+import { type OpenFile, kindOf, libraryNameOf, signatureOf, subjectOf, uniqueName } from "../src/files";
 import { diagnosticsOf } from "../src/findings";
-import { type Message, type Reply } from "../src/library";
+import { type Message, type Reply, type Request } from "../src/library";
 import { placeAt } from "../src/place";
+import { openFiles, reportOf } from "../src/report";
 import { pack, partOf, unpack } from "../src/share";
 
 const schema = JSON.parse(readFileSync(new URL("../../../pte-emit.schema.json", import.meta.url), "utf8")) as Schema;
@@ -27,16 +28,39 @@ test("kinds of files", () => {
   assert.equal(kindOf("a.PTE", bytes("\x89PNG")), "program");
   assert.equal(kindOf("a.png", new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10])), "binary");
   assert.equal(kindOf("a.txt", bytes("methods: é")), "text");
-  assert.equal(libraryName({ name: "a.png", kind: "binary" }), "a.png.pte");
-  assert.equal(libraryName({ name: "a.bpte", kind: "program" }), "a.bpte");
+  assert.equal(kindOf("trace", readFileSync(new URL("../../../examples/data/linear.etdump", import.meta.url))), "etdump");
+  assert.equal(libraryNameOf("a.png", "binary"), "a.png.pte");
+  assert.equal(libraryNameOf("a.bpte", "program"), "a.bpte");
   assert.equal(signatureOf(new Uint8Array([0x89, 0x50, 0x4e, 0x47, 13, 10]))?.found, "a PNG image");
   assert.equal(signatureOf(bytes("\0\0\0\0ET12")), null);
   assert.equal(uniqueName("m.pte", new Set(["m.pte", "m (2).pte"])), "m (3).pte");
 });
 
+test("open files have names that no other has, also for the library", async () => {
+  const program = (name: string) => ({ name, content: new Blob(["\0\0\0\0ET12"]) });
+  const names = async (list: { name: string; content: Blob }[], others: readonly OpenFile[] = []) => (await openFiles(list, others)).map(({ name, libraryName }) => [name, libraryName]);
+  const expected = [["model", "model.pte"], ["model.pte", "model (2).pte"], ["model (2).pte", "model (2) (2).pte"], ["model (3).pte", "model (3).pte"]];
+  assert.deepEqual(await names([program("model"), program("model.pte"), program("model (2).pte"), program("model.pte")]), expected);
+  const others = await openFiles([program("model.pte")], []);
+  assert.deepEqual(await names([program("model"), { name: "model.pte.bin", content: new Blob(["\0\0\0\0FT01"]) }], others), [["model", "model (2).pte"], ["model.pte.bin", "model.pte.bin"]]);
+});
+
+test("a report is asked for by the names of the library, and has those of the user", async () => {
+  const open = await openFiles([
+    { name: "model.pte", content: new Blob(["\0\0\0\0ET12"]) }, { name: "model", content: new Blob(["\0\0\0\0ET12"]) },
+    { name: "trace", content: new Blob([readFileSync(new URL("../../../examples/data/linear.etdump", import.meta.url))]) },
+  ], []);
+  const requests: Request[] = [];
+  const answer = { version: 1, name: "model (2).pte", files: [{ name: "model (2).pte", findings: [] }], before: "model.pte", changes: {} };
+  const client = { call: (request: Request) => { requests.push(request); return Promise.resolve({ result: answer, files: [] }); } };
+  const { document } = await reportOf(client as unknown as Client, subjectOf(open)!);
+  assert.deepEqual(requests, [{ command: "report", input: "model (2).pte", before: "model.pte", etdump: "trace" }]);
+  assert.deepEqual([document.name, document.files[0]!.name, document.before], ["model", "model", "model.pte"]);
+});
+
 test("what files are about", () => {
-  const file = (name: string) => ({ name, kind: kindOf(name, bytes(name.endsWith("png") ? "\0" : "x")), content: new Blob() });
-  const about = (...names: string[]) => { const found = subjectOf(names.map(file)); return found && [found.input.name, found.before?.name ?? null, [...found.with], found.etdump]; };
+  const file = (name: string) => ({ name, libraryName: name, kind: kindOf(name, bytes(name.endsWith("png") ? "\0" : "x")), content: new Blob() });
+  const about = (...names: string[]) => { const found = subjectOf(names.map(file)); return found && [found.input.name, found.before?.name ?? null, found.with.map(({ name }) => name), found.etdump?.name ?? null]; };
   assert.equal(about(), null);
   assert.deepEqual(about("a.pte"), ["a.pte", null, [], null]);
   assert.deepEqual(about("a.ptd", "t.etdump", "a.pte"), ["a.pte", null, ["a.ptd"], "t.etdump"]);
@@ -127,11 +151,15 @@ test("diagnostics have the range of the text", () => {
 });
 
 test("requests have the options that are filled in", () => {
-  const subject = { input: "a.pte", with: ["a.ptd"], methods: ["forward", "x"] };
+  const subject = { input: "a.pte", name: "a.pte", with: ["a.ptd"], methods: ["forward", "x", "my method", "a, b"] };
   const request = (id: string, values: Record<string, string | boolean>) => requestOf(ACTIONS.find((action) => action.id === id)!, values, subject);
   assert.deepEqual(request("check", { runtime: "", target: "all" }), { command: "check", input: "a.pte", with: ["a.ptd"], target: ["all"] });
   assert.deepEqual(request("check", { runtime: "0.7, 1.0.1", read_data: true }), { command: "check", input: "a.pte", with: ["a.ptd"], runtime: ["0.7", "1.0.1"], read_data: true });
   assert.deepEqual(request("optimize", { max_growth: "4096" }), { command: "optimize", input: "a.pte", with: ["a.ptd"], output: "a-optimized.pte", max_growth: 4096 });
+  for (const [text, words] of [
+    ["forward x", ["forward", "x"]], ["forward, f*,", ["forward", "f*"]], ["my method", ["my method"]], ["forward, my method", ["forward", "my method"]], ["a, b", ["a, b"]],
+  ] as const) assert.deepEqual(request("extract", { method: text })["method"], words);
+  assert.equal(requestOf(ACTIONS.find(({ id }) => id === "strip")!, {}, { ...subject, input: "model (2).pte", name: "model" })["output"], "model-stripped.pte");
   assert.deepEqual(request("bound", { inputs: "x=1x4\ny=2", static: false }).inputs, ["x=1x4", "y=2"]);
 });
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { counted, grouped } from "../../../explorer/src/names";
 import { ACTIONS, type Action, type Field, type Values, requestOf } from "../actions";
 import { Stopped } from "../client";
-import { type Subject, libraryName } from "../files";
+import type { Subject } from "../files";
 import { type Answer, type Findings, LibraryError, type OutputFile } from "../library";
 import { openFiles } from "../report";
 import { client, files, report, show } from "../state";
@@ -25,12 +25,14 @@ export function Panel({ subject, onClose }: { subject: Subject; onClose: () => v
   const methods = (report.value?.graph?.methods ?? []).map(({ name }) => name);
   const lists: Lists = { ...known, methods };
   const own = values[id] ?? {};
+  const { input, with: data } = subject;
+  const about = { input: input.libraryName, name: input.name, with: data.map(({ libraryName }) => libraryName), methods };
   const run = async () => {
     setRunning(true);
     setOutcome(null);
     try {
-      const answer = await client.call(requestOf(action, own, { input: libraryName(subject.input), with: subject.with, methods }));
-      setOutcome({ action, answer: action.id === "dump" ? asFile(answer, subject.input.name) : answer });
+      const answer = await client.call(requestOf(action, own, about));
+      setOutcome({ action, answer: action.id === "dump" ? asFile(answer, input.name) : answer });
     } catch (error) {
       if (!(error instanceof Stopped)) setOutcome({ action, error: error instanceof Error ? error : new Error(String(error)) });
     } finally {
@@ -68,10 +70,9 @@ function OutcomeView({ outcome: { action, answer, error }, subject, onClose }: {
   }
   if (!answer) return null;
   const open = async (outputs: readonly OutputFile[], isCompared: boolean) => {
-    const taken = new Set(isCompared ? files.value.map(({ name }) => name) : []);
-    const opened = await openFiles(outputs.map(({ name, bytes }) => ({ name, content: new Blob([bytes]) })), taken);
     // What is compared has both; a program whose data were not changed keeps its .ptd files.
-    const kept = isCompared ? files.value.filter((file) => file !== subject.before) : files.value.filter(({ name, kind }) => kind === "data" && !taken.has(name) && !outputs.some((output) => output.name === name));
+    const kept = isCompared ? files.value.filter((file) => file !== subject.before) : files.value.filter(({ name, kind }) => kind === "data" && !outputs.some((output) => output.name === name));
+    const opened = await openFiles(outputs.map(({ name, bytes }) => ({ name, content: new Blob([bytes]) })), isCompared ? files.value : kept);
     await show([...kept, ...opened], isCompared ? action.tab ?? "differences" : undefined);
     // On a narrow page, the panel is above what it opened.
     if (matchMedia("(max-width: 700px)").matches) onClose();

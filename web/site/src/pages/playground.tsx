@@ -48,7 +48,7 @@ export function PlaygroundPage() {
       const text = shared ?? await exampleText(START).catch((reason: unknown) => { failed(reason); return ""; });
       if (isGone) return;
       packed = address;
-      editor.current = createEditor(place.current!, text, { onChange: () => made.changed(editor.current!.text()), schema: () => schema, describe });
+      editor.current = createEditor(place.current!, text, { onChange: () => { setStatus(""); made.changed(editor.current!.text()); }, schema: () => schema, describe });
       made.changed(text, 0);
       made.client.call({ command: "schema" }).then(({ result }) => { schema = result as Schema; }, failed);
     })();
@@ -70,7 +70,7 @@ export function PlaygroundPage() {
     };
   }, []);
 
-  const choose = (name: string) => exampleText(name).then((text) => { editor.current?.setText(text); setStatus(""); }, (reason: unknown) => setStatus(String(reason)));
+  const choose = (name: string) => exampleText(name).then((text) => { editor.current?.setText(text); }, (reason: unknown) => setStatus(String(reason)));
   const share = async () => {
     await work.current?.address();
     if (isLong) { setStatus("The text is too long for an address."); return; }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Example, exampleText, examples } from "../examples";
 import { pack } from "../share";
-import { add, client, files, go, isBusy, keep, missing, notice, stop } from "../state";
+import { add, client, go, isBusy, keep, missing, notice, shownFiles, stop } from "../state";
 import { Chooser } from "./parts";
 
 export function StartPage() {
@@ -25,7 +25,7 @@ export function StartPage() {
       <p>Look into ExecuTorch programs, check and edit them, and write them in YAML, in the browser.</p>
       <section class="drop" aria-label="Open files">
         <p>{missing.value ? <>Choose <bdi class="mono">{missing.value}</bdi> again: a page cannot keep files.</> : "Drop files here: .pte, .ptd, .bpte, ETDump or YAML. Two programs are compared."}</p>
-        <p><Chooser label="Choose files" isMain /> <button type="button" onClick={() => go("yaml=")}>Write YAML</button>{files.value.length > 0 && <> <button type="button" onClick={() => go(keep())}>Back to {files.value[files.value.length - 1]!.name}</button></>}</p>
+        <p><Chooser label="Choose files" isMain /> <button type="button" onClick={() => go("yaml=")}>Write YAML</button>{shownFiles.value.length > 0 && <> <button type="button" onClick={() => go(keep())}>Back to {shownFiles.value[shownFiles.value.length - 1]!.name}</button></>}</p>
         <p class="quiet">Files stay in the browser: nothing is uploaded, and the page can connect to nothing but its own files.</p>
         {isBusy.value && <p role="status">Reading… <button type="button" onClick={stop}>Stop</button></p>}
         {notice.value && <p class="error" role="alert">{notice.value}</p>}
