@@ -130,8 +130,9 @@ export class PteEmit {
   }
 
   /** Runs a command with its options. */
-  call<T>(command: string, options: object & { files?: Record<string, string> } = {}): Edited<T> {
-    for (const [name, text] of Object.entries(options.files ?? {})) {
+  call<T>(command: string, options: object = {}): Edited<T> {
+    const { files } = options as { files?: object };
+    for (const [name, text] of Object.entries(files ?? {})) {
       if (typeof text !== "string") throw new TypeError(`files[${name}]: expected a string, found ${kindOf(text)}`);
     }
     let answer;
@@ -312,16 +313,17 @@ function sourceOf(content: Uint8Array | ArrayBuffer | string | Blob | FileSource
     };
   }
   // Another view of a buffer has a length, too, which is not that of its bytes.
-  if (typeof (content as FileSource | null)?.read !== "function") {
+  const source = content as FileSource | null;
+  if (typeof source?.read !== "function") {
     throw new TypeError(
       "the content of a file: expected a string, Uint8Array, ArrayBuffer, Blob, or an object with `length` and `read`, " +
         `found ${kindOf(content)}`,
     );
   }
-  if (!Number.isSafeInteger(content.length) || content.length < 0) {
-    throw new TypeError(`the length of a file: expected a non-negative integer, found ${content.length}`);
+  if (!Number.isSafeInteger(source.length) || source.length < 0) {
+    throw new TypeError(`the length of a file: expected a non-negative integer, found ${source.length}`);
   }
-  return content;
+  return source;
 }
 
 /** What a value is, for messages: `a Uint16Array`. */
