@@ -66,7 +66,9 @@ for (const count of [1, 20, 300, 3000, 10000]) {
         if (count >= 300) assert.ok(shown.length >= 30, `${shown.length} boxes`);
         for (const box of shown) assert.ok(box.x >= -1 && box.y >= -1 && box.x + box.width <= width + 1 && box.y + box.height <= height + 1, `${box.id} is in the window`);
         assert.ok(written.length > 0);
-        for (const label of written) assert.ok(label.height >= 9, `${label.text} can be read`);
+        for (const label of written) assert.ok(label.height >= 8, `${label.text} can be read`);
+        const titled = new Set(written.map(({ id }) => id));
+        for (const box of shown) assert.ok(titled.has(box.id), `${box.id} has a text`);
         noOverlap(written);
         for (const label of written) {
           const box = shown.find(({ id }) => id === label.id);

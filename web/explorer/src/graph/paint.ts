@@ -1,10 +1,10 @@
-// Paints a scene on a canvas. Texts are at least 9 pixels high and never leave their boxes; what is too small for texts
+// Paints a scene on a canvas. Texts are at least 8 pixels high and never leave their boxes; what is too small for texts
 // is a coloured area, and groups whose boxes would be too small are painted as if they were closed.
 import { colourOf } from "../kinds";
 import { compactType } from "../names";
 import { isOpenable } from "../tree";
 import { type Camera, isVisible, toScreen } from "./camera";
-import type { Box, Route, Scene } from "./scene";
+import { type Box, LINE, type Route, type Scene, TITLE } from "./scene";
 import type { Point } from "./layout";
 
 export interface Theme {
@@ -32,6 +32,8 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const LEAST = 11;
 // A box of less pixels has only a title.
 const NARROW = 60;
+// Sizes of fonts at which texts are cut rather than made smaller.
+const SMALLEST = { title: 9, line: 8 };
 
 const mixes = new Map<string, string>();
 /** A colour between two, both as `#rrggbb`. */
@@ -56,21 +58,28 @@ export function measureText(text: string, isTitle: boolean): number {
   if (found === undefined) {
     ruler ??= document.createElement("canvas").getContext("2d");
     if (!ruler) return text.length * 7;
-    ruler.font = isTitle ? `600 13px ${FONT}` : `11px ${FONT}`;
+    ruler.font = isTitle ? `600 ${TITLE}px ${FONT}` : `${LINE}px ${FONT}`;
     found = ruler.measureText(text).width;
     if (widths.size > 50_000) widths.clear();
     widths.set(key, found);
   }
   return found;
 }
-/** The part of a text that fits, at a size of the font. */
-function fitted(text: string, isTitle: boolean, size: number, most: number): string {
-  const full = measureText(text, isTitle) * (size / (isTitle ? 13 : 11));
-  if (full <= most) return text;
+/** The part of a text that fits, and the size of the font: a text is smaller before it is cut. */
+function fitted(text: string, isTitle: boolean, size: number, most: number): { shown: string; size: number; wide: number } {
+  const widthAt = (part: string, at: number) => measureText(part, isTitle) * (at / (isTitle ? TITLE : LINE));
+  const least = Math.min(size, isTitle ? SMALLEST.title : SMALLEST.line);
+  const full = widthAt(text, least);
+  if (full <= most) {
+    const found = Math.max(least, Math.min(size, (size * most) / widthAt(text, size)));
+    return { shown: text, size: found, wide: widthAt(text, found) };
+  }
+  const done = (shown: string) => ({ shown, size: least, wide: widthAt(shown, least) });
   let count = Math.max(0, Math.floor((text.length * most) / full) - 1);
-  while (count > 0 && measureText(`${text.slice(0, count)}…`, isTitle) * (size / (isTitle ? 13 : 11)) > most) count--;
-  // Fewer characters say nothing.
-  return count < 3 ? "" : `${text.slice(0, count)}…`;
+  while (count > 0 && widthAt(`${text.slice(0, count)}…`, least) > most) count--;
+  // In less room, the first letters say more than the sign that some are missing.
+  for (let letters = 3; count < 3 && letters > 0; letters--) if (widthAt(text.slice(0, letters), least) <= most) return done(text.slice(0, letters));
+  return done(count < 3 ? "" : `${text.slice(0, count)}…`);
 }
 
 /** True if an open group is painted as a whole, because its boxes would be too small. */
@@ -235,11 +244,11 @@ function paintTexts(
 ): void {
   const { x, y, width, height } = toScreen(camera, box);
   const isSum = box.children !== null && !isOpen;
-  const title = isSum ? Math.max(10, Math.min(14, height / 4)) : Math.max(isOpen ? 9 : 10, 13 * camera.scale);
+  const title = isSum ? Math.max(10, Math.min(14, height / 4)) : Math.max(isOpen ? 9 : 10, TITLE * camera.scale);
   const room = isOpen ? 26 * camera.scale : height;
-  if (room < title + 1 || width < 26) return;
-  const inset = Math.max(5, 10 * camera.scale);
-  const line = Math.max(9, 11 * camera.scale);
+  if (room < title + 1 || width < 16) return;
+  const inset = Math.max(3, 8 * camera.scale);
+  const line = Math.max(9, LINE * camera.scale);
   const step = line * 1.27;
   const lines = isOpen || width < NARROW ? [] : box.lines.slice(0, Math.max(0, Math.floor((height - title - 4) / step)));
   const block = title + lines.length * step;
@@ -247,22 +256,21 @@ function paintTexts(
   const sign = isOpenable(box.part) && width >= NARROW ? Math.max(13, 20 * camera.scale) : 0;
   // Colours of heat can be strong, so that the text is dark or light by what it is on.
   const ink = isLight(fill) ? "#14181f" : "#f3f5f8";
-  const badge = heat !== "" && width > 90 ? fitted(heat, false, line, width * 0.5) : "";
-  const badgeWidth = badge === "" ? 0 : measureText(badge, false) * (line / 11) + 8;
+  const badge = heat !== "" && width > 90 ? fitted(heat, false, line, width * 0.5).shown : "";
+  const badgeWidth = badge === "" ? 0 : measureText(badge, false) * (line / LINE) + 8;
   context.textBaseline = "middle";
-  const put = (text: string, isTitle: boolean, size: number, at: number, most: number, colour: string) => {
-    const shown = fitted(text, isTitle, size, most);
+  const put = (text: string, isTitle: boolean, wanted: number, at: number, most: number, colour: string) => {
+    const { shown, size, wide } = fitted(text, isTitle, wanted, most);
     if (shown === "") return;
     context.font = isTitle ? `600 ${size}px ${FONT}` : `${size}px ${FONT}`;
-    const wide = measureText(shown, isTitle) * (size / (isTitle ? 13 : 11));
     // Edges lead through the title of an open group.
     if (isOpen) { context.fillStyle = fill; context.fillRect(x + inset - 2, at - size / 2, wide + 4, size); }
     context.fillStyle = colour;
     context.fillText(shown, x + inset, at);
     labels.push({ box, text: shown, x: x + inset, y: at - size / 2, width: wide, height: size });
   };
-  put(box.title, true, title, top + title / 2, width - inset * 1.5 - sign - badgeWidth, ink);
-  lines.forEach((text, at) => put(text, false, line, top + title + step * (at + 0.55), width - inset * 1.5, mix(ink, fill, 0.22)));
+  put(box.title, true, title, top + title / 2, width - inset * 1.6 - sign - badgeWidth, ink);
+  lines.forEach((text, at) => put(text, false, line, top + title + step * (at + 0.55), width - inset * 1.6, mix(ink, fill, 0.22)));
   if (badge !== "") {
     context.font = `${line}px ${FONT}`;
     context.fillStyle = ink;

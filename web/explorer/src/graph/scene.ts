@@ -51,7 +51,8 @@ export const TITLE = 13;
 export const LINE = 11;
 const PADDING = 12;
 const HEADER = 26;
-const WIDEST = 260;
+/** Widths of closed boxes: names of a few letters are read even if the whole graph is in view. */
+const WIDTH = { least: 96, most: 260 };
 /** Texts are painted larger than their scale if they could not be read otherwise. */
 const SLACK = 1.1;
 /** The shape of an open group. */
@@ -182,7 +183,7 @@ function ancestors(box: Box): Box[] {
 function boxOf(method: Method, part: Part, parent: Box | null, number: number, measure: Measure): Box {
   const { title, lines, kind, change, isDelegate } = textsOf(method, part);
   const sign = isOpenable(part) ? 22 : 0;
-  const width = Math.min(WIDEST, Math.max(56, measure(title, true) * SLACK + 24 + sign, ...lines.map((line) => measure(line, false) * SLACK + 22)));
+  const width = Math.min(WIDTH.most, Math.max(WIDTH.least, measure(title, true) * SLACK + 20 + sign, ...lines.map((line) => measure(line, false) * SLACK + 18)));
   const height = 14 + 16 + lines.length * 14;
   return { part, parent, depth: parent ? parent.depth + 1 : 0, number, children: null, title, lines, kind, change, isDelegate, x: 0, y: 0, width: Math.ceil(width), height };
 }
