@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { methods, network, twoFiles } from "../e2e/documents.mjs";
 import { edgesOf } from "../src/edges";
 import { type Box, type Scene, sceneOf } from "../src/graph/scene";
-import { EXIT, layoutLevel } from "../src/graph/layout";
+import { ENTRY, EXIT, layoutLevel, skipsOf } from "../src/graph/layout";
 import { fit, zoom } from "../src/graph/camera";
 import { measurementOf } from "../src/heat";
 import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
@@ -123,6 +123,23 @@ test("a chain is folded into columns, and edges leave at the borders", () => {
   assert.equal(routes.length, edges.length);
   assert.ok(new Set(boxes.map(({ x }) => Math.round(x))).size > 1);
   assert.deepEqual(layoutLevel({ sizes: [], edges: [], aspect: 1, room: 500 }).boxes, []);
+});
+test("an edge that skips boxes of a group leads from its border to the box", () => {
+  const method = methodsOf(network(300))[0]!;
+  const scene = sceneFor(method, new Set(["0-15", "4-7"]));
+  const [block, add] = [scene.byId.get("4-7")!, scene.byId.get("7")!];
+  const skip = scene.routes.find(({ parent, edges }) => parent === block && edges.some((at) => scene.edges[at]!.from === "3" && scene.edges[at]!.to === "7"))!;
+  assert.equal(skip.cut, null);
+  assert.equal(skip.points[0]!.y, block.y);
+  assert.ok(Math.abs(skip.points[skip.points.length - 1]!.y - add.y) < 1);
+  // The part outside ends where the part inside begins.
+  const outer = scene.routes.find(({ parent, edges }) => parent === block.parent && edges.some((at) => scene.edges[at]!.to === "7"))!;
+  assert.ok(Math.abs(outer.points[outer.points.length - 1]!.x - skip.points[0]!.x) < 1);
+});
+test("many edges that skip boxes are short ends", () => {
+  const edges = [{ from: 0, to: 1 }, { from: 1, to: 2 }, { from: 2, to: 3 }, ...[1, 2, 3].map((to) => ({ from: ENTRY, to }))];
+  assert.deepEqual(skipsOf(edges), [null, null, null, "stub", "stub", "stub"]);
+  assert.deepEqual(skipsOf(edges.slice(0, 5)), [null, null, null, "lane", "lane"]);
 });
 test("loops and edges back are laid out", () => {
   const sizes = Array.from({ length: 3 }, () => ({ width: 100, height: 40 }));

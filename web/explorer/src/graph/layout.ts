@@ -23,34 +23,44 @@ export interface Placed {
 /** Ends of edges that leave the level: at its upper and its lower border. */
 export const ENTRY = -1;
 export const EXIT = -2;
-const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8, stub: 10 };
+const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8, stub: 10, skip: 8 };
+
+/** How an edge that skips boxes is drawn; null for other edges. */
+export type Skip = "lane" | "stub" | null;
+/** More edges of a side would be a bundle beside the level. */
+const SKIPS = 2;
 
 /**
- * Edges between a border of the level and a box that has another one at this side. They are no part of the layout, which
- * they would pull apart: a delegate passes its constants to operations at any depth. They are drawn as short ends.
+ * Edges between a border of the level and a box that has another one at this side. They are no part of what dagre lays
+ * out, which they would pull apart. A few, such as the one that skips the boxes of a residual block, have a lane beside
+ * the boxes. If there are more, as of a delegate that passes its inputs to operations at any depth, they are short ends.
  */
-export function stubsOf(edges: readonly LevelEdge[]): boolean[] {
+export function skipsOf(edges: readonly LevelEdge[]): Skip[] {
   const [below, above] = [new Set<number>(), new Set<number>()];
   for (const { from, to, isBack } of edges) {
     if (from < 0 || to < 0 || from === to) continue;
     below.add(isBack ? from : to);
     above.add(isBack ? to : from);
   }
-  return edges.map(({ from, to }) => (from === ENTRY && below.has(to)) || (to === EXIT && above.has(from)));
+  const isEntry = ({ from, to }: LevelEdge) => from === ENTRY && below.has(to);
+  const isExit = ({ from, to }: LevelEdge) => to === EXIT && above.has(from);
+  const formOf = (count: number): Skip => (count > SKIPS ? "stub" : "lane");
+  const [entries, exits] = [formOf(edges.filter(isEntry).length), formOf(edges.filter(isExit).length)];
+  return edges.map((edge) => (isEntry(edge) ? entries : isExit(edge) ? exits : null));
 }
 
 export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
-  const isStub = stubsOf(edges);
+  const skips = skipsOf(edges);
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "TB", nodesep: GAP.node, edgesep: 8, ranksep: GAP.rank, marginx: 0, marginy: 0, ranker: sizes.length > 150 ? "longest-path" : "network-simplex" });
   graph.setDefaultEdgeLabel(() => ({}));
   const key = (end: number) => (end === ENTRY ? "entry" : end === EXIT ? "exit" : String(end));
   sizes.forEach(({ width, height }, at) => graph.setNode(String(at), { width, height }));
-  if (edges.some(({ from }, at) => from === ENTRY && !isStub[at])) graph.setNode("entry", { width: 1, height: 1 });
-  if (edges.some(({ to }, at) => to === EXIT && !isStub[at])) graph.setNode("exit", { width: 1, height: 1 });
+  if (edges.some(({ from }, at) => from === ENTRY && skips[at] === null)) graph.setNode("entry", { width: 1, height: 1 });
+  if (edges.some(({ to }, at) => to === EXIT && skips[at] === null)) graph.setNode("exit", { width: 1, height: 1 });
   edges.forEach(({ from, to, isBack }, at) => {
     // dagre places the end of an edge below its start; edges back are placed as if they led forward.
-    if (from === to || isStub[at]) return;
+    if (from === to || skips[at]) return;
     const [upper, lower] = isBack ? [to, from] : [from, to];
     graph.setEdge(key(upper), key(lower), { weight: from === ENTRY || to === EXIT ? 0 : 1 }, String(at));
   });
@@ -61,13 +71,39 @@ export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
   });
   const routes = edges.map(({ from, to, isBack }, at) => {
     if (from === to) return loop(boxes[from]!, sizes[from]!);
-    if (isStub[at]) return from === ENTRY ? stub(boxes[to]!, GAP.stub, 0) : stub(boxes[from]!, sizes[from]!.height, sizes[from]!.height + GAP.stub);
+    if (skips[at] === "lane") return [];
+    if (skips[at]) return from === ENTRY ? stub(boxes[to]!, GAP.stub, 0) : stub(boxes[from]!, sizes[from]!.height, sizes[from]!.height + GAP.stub);
     const [upper, lower] = isBack ? [to, from] : [from, to];
     const { points = [] } = graph.edge({ v: key(upper), w: key(lower), name: String(at) }) as { points?: Point[] };
     const copied = points.map(({ x, y }) => ({ x, y }));
     return isBack ? copied.reverse() : copied;
   });
-  return normalized(fold({ boxes, routes: cropped(boxes, sizes, routes), sizes, aspect, room }));
+  const drawn = cropped(boxes, sizes, routes);
+  addLanes(boxes, sizes, edges, skips, drawn);
+  return normalized(fold({ boxes, routes: drawn, sizes, aspect, room }));
+}
+/** Lanes of edges that skip boxes: from the upper border at the left to a box, and at the right to the lower border. */
+function addLanes(boxes: readonly Point[], sizes: Level["sizes"], edges: readonly LevelEdge[], skips: readonly Skip[], routes: Point[][]): void {
+  if (!skips.includes("lane")) return;
+  const bounds = boundsOf({ boxes: [...boxes], routes, sizes });
+  const used = { left: 0, right: 0 };
+  edges.forEach(({ from, to }, at) => {
+    if (skips[at] !== "lane") return;
+    const isEntry = from === ENTRY;
+    const [{ x, y }, { width, height }] = isEntry ? [boxes[to]!, sizes[to]!] : [boxes[from]!, sizes[from]!];
+    const number = used[isEntry ? "left" : "right"]++;
+    const lane = isEntry ? bounds.left - GAP.skip * (number + 1) : bounds.right + GAP.skip * (number + 1);
+    const end = isEntry ? x + Math.min(width / 2, GAP.skip * (number + 1.5)) : x + width - Math.min(width / 2, GAP.skip * (number + 1.5));
+    // Between the rows of boxes: above or below what is beside the box.
+    let turn = isEntry ? y - GAP.skip : y + height + GAP.skip;
+    for (let isFree = false; !isFree;) {
+      const hit = boxes.findIndex((box, other) => box.y <= turn && turn <= box.y + sizes[other]!.height && box.x < Math.max(lane, end) && box.x + sizes[other]!.width > Math.min(lane, end));
+      isFree = hit < 0;
+      if (!isFree) turn = isEntry ? boxes[hit]!.y - GAP.skip : boxes[hit]!.y + sizes[hit]!.height + GAP.skip;
+    }
+    const points = [{ x: lane, y: isEntry ? bounds.top : bounds.bottom }, { x: lane, y: turn }, { x: end, y: turn }, { x: end, y: isEntry ? y : y + height }];
+    routes[at] = isEntry ? points : points.reverse();
+  });
 }
 /** Ends at the borders of the level are a rank away from its boxes: they are moved next to these. */
 function cropped(boxes: readonly Point[], sizes: Level["sizes"], routes: Point[][]): Point[][] {

@@ -177,7 +177,10 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, camera: C
     if (isOpen) edges(box);
     if (!isMap) paintTexts(context, box, isOpen, camera, style, heat, fill, labels);
   }
-  if (camera.scale > 0.35) arrows(context, scene, camera, view, theme);
+  if (camera.scale > 0.35) {
+    arrows(context, scene, camera, view, theme);
+    cutEnds(context, scene, camera, view, theme);
+  }
   highlight(context, scene, camera, view, ratio, style, labels);
   return labels;
 }
@@ -302,6 +305,23 @@ function arrows(context: CanvasRenderingContext2D, scene: Scene, camera: Camera,
     if (before && last) arrow(context, before, last, camera, view);
   }
   context.fill();
+}
+/** Open circles where only the end of an edge is drawn. */
+function cutEnds(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, theme: Theme): void {
+  const radius = 2.5 * Math.min(camera.scale, 1.2);
+  context.beginPath();
+  for (const { cut } of scene.routes) {
+    if (!cut) continue;
+    const [x, y] = [(cut.x - camera.x) * camera.scale, (cut.y - camera.y) * camera.scale];
+    if (x < 0 || y < 0 || x > view.width || y > view.height) continue;
+    context.moveTo(x + radius, y);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+  }
+  context.fillStyle = theme.page;
+  context.fill();
+  context.lineWidth = 1;
+  context.strokeStyle = theme.edge;
+  context.stroke();
 }
 function arrow(context: CanvasRenderingContext2D, before: Point, last: Point, camera: Camera, view: { width: number; height: number }): void {
   const x = (last.x - camera.x) * camera.scale;

@@ -5,7 +5,7 @@ import { type Edge, edgesOf } from "../edges";
 import { type Change, type Method, isDefault, outputName, parametersOf, payloadOf, sizesOf } from "../model";
 import { compactType, counted } from "../names";
 import { type Part, isInner, isOpenable, summaryOf } from "../tree";
-import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel, stubsOf } from "./layout";
+import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel, skipsOf } from "./layout";
 
 export interface Box {
   readonly part: Part;
@@ -30,6 +30,8 @@ export interface Route {
   readonly isJump: boolean;
   /** False at the border of a group, where the edge goes on. */
   readonly hasArrow: boolean;
+  /** A short end of an edge whose other part is not drawn: where it ends, or null. */
+  readonly cut: Point | null;
   /** Indices of the edges of the scene that take this route. */
   readonly edges: number[];
 }
@@ -118,28 +120,45 @@ export function* sceneOf(
     return result;
   };
   const whole = yield* place(roots, null);
+  // Where an edge meets the border of an open box, so that its parts outside and inside of it are one line.
+  const meets = new Map<string, number>();
   const settle = (children: readonly Box[], parent: Box | null, left: number, top: number) => {
     const result = placed.get(parent)!;
     children.forEach((child, at) => {
       child.x = left + result.boxes[at]!.x;
       child.y = top + result.boxes[at]!.y;
-      if (child.children) {
-        const inner = placed.get(child)!;
-        settle(child.children, child, child.x + (child.width - inner.width) / 2, child.y + HEADER);
-      }
     });
     const found = [...(levels.get(parent)?.values() ?? [])];
-    const isStub = stubsOf(found.map(({ edge }) => edge));
+    const skips = skipsOf(found.map(({ edge }) => edge));
+    const meet = (end: number, own: readonly number[], point: Point | undefined) => {
+      const box = children[end];
+      if (box?.children && point) for (const edge of own) meets.set(`${edge} ${box.part.id}`, point.x);
+    };
     found.forEach(({ edge, isJump, edges: own }, at) => {
       const points = result.routes[at]!.map(({ x, y }) => ({ x: x + left, y: y + top }));
-      // Edges to and from the borders of a box end at these.
-      if (parent && edge.from === ENTRY && points[0] && !isStub[at]) points.unshift({ x: points[0].x, y: parent.y });
-      if (parent && edge.to === EXIT && points.length > 0 && !isStub[at]) points.push({ x: points[points.length - 1]!.x, y: parent.y + parent.height });
-      routes.push({ points, parent, isJump, hasArrow: edge.to !== EXIT && children[edge.to]?.children == null, edges: own });
+      const [first, last] = [points[0], points[points.length - 1]];
+      meet(edge.from, own, first);
+      meet(edge.to, own, last);
+      if (parent && first && last && skips[at] !== "stub") {
+        const x = meets.get(`${own[0]} ${parent.part.id}`);
+        if (edge.from === ENTRY) points.unshift(...bent(first.x, x, parent.y, parent.y + HEADER - 3));
+        if (edge.to === EXIT) points.push(...bent(last.x, x, parent.y + parent.height, parent.y + parent.height - 5).reverse());
+      }
+      const cut = skips[at] !== "stub" ? null : (edge.from === ENTRY ? first : last) ?? null;
+      routes.push({ points, parent, isJump, hasArrow: edge.to !== EXIT && children[edge.to]?.children == null, cut, edges: own });
     });
+    for (const child of children) {
+      if (child.children) settle(child.children, child, child.x + (child.width - placed.get(child)!.width) / 2, child.y + HEADER);
+    }
   };
   settle(roots, null, 0, 0);
   return { roots, boxes, byId, routes, edges: kept, ends, width: whole.width, height: whole.height };
+}
+
+/** Points from the border of a box, where an edge meets it at `meet`, to `x` in the box. */
+function bent(x: number, meet: number | undefined, border: number, inner: number): Point[] {
+  const isNear = meet === undefined || Math.abs(meet - x) < 6;
+  return isNear ? [{ x: meet ?? x, y: border }] : [{ x: meet, y: border }, { x: meet, y: inner }, { x, y: inner }];
 }
 
 /** A function from the id of an end of an edge to the innermost box that contains it. */
