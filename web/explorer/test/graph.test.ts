@@ -124,6 +124,20 @@ test("a chain is folded into columns, and edges leave at the borders", () => {
   assert.ok(new Set(boxes.map(({ x }) => Math.round(x))).size > 1);
   assert.deepEqual(layoutLevel({ sizes: [], edges: [], aspect: 1, room: 500 }).boxes, []);
 });
+test("edges leave boxes at the bottom and enter them at the top", () => {
+  const sizes = [{ width: 100, height: 40 }, { width: 240, height: 60 }, { width: 60, height: 30 }, { width: 100, height: 40 }];
+  const edges = [{ from: 0, to: 1 }, { from: 0, to: 2 }, { from: 1, to: 3 }, { from: 2, to: 3 }, { from: 0, to: 3 }];
+  const { boxes, routes } = layoutLevel({ sizes, edges, aspect: 1, room: 1000 });
+  routes.forEach((route, at) => {
+    const { from, to } = edges[at]!;
+    const [first, last] = [route[0]!, route[route.length - 1]!];
+    assert.equal(first.y, boxes[from]!.y + sizes[from]!.height);
+    assert.equal(last.y, boxes[to]!.y);
+    assert.ok(first.x > boxes[from]!.x && first.x < boxes[from]!.x + sizes[from]!.width);
+    assert.ok(last.x > boxes[to]!.x && last.x < boxes[to]!.x + sizes[to]!.width);
+    if (at < 4) assert.equal(route.length, 2, "neighbouring ranks have no corner between them");
+  });
+});
 test("an edge that skips boxes of a group leads from its border to the box", () => {
   const method = methodsOf(network(300))[0]!;
   const scene = sceneFor(method, new Set(["0-15", "4-7"]));

@@ -3,6 +3,7 @@
 import { Graph, layout as dagre } from "@dagrejs/dagre";
 
 export interface Point { x: number; y: number }
+interface Area extends Point { width: number; height: number }
 export interface LevelEdge { from: number; to: number; isBack?: boolean }
 export interface Level {
   sizes: readonly { width: number; height: number }[];
@@ -23,7 +24,7 @@ export interface Placed {
 /** Ends of edges that leave the level: at its upper and its lower border. */
 export const ENTRY = -1;
 export const EXIT = -2;
-const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8, stub: 10, skip: 8 };
+const GAP = { node: 18, rank: 26, lane: 5, column: 34, border: 8, stub: 10, skip: 8, end: 10 };
 
 /** How an edge that skips boxes is drawn; null for other edges. */
 export type Skip = "lane" | "stub" | null;
@@ -75,8 +76,9 @@ export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
     if (skips[at]) return from === ENTRY ? stub(boxes[to]!, GAP.stub, 0) : stub(boxes[from]!, sizes[from]!.height, sizes[from]!.height + GAP.stub);
     const [upper, lower] = isBack ? [to, from] : [from, to];
     const { points = [] } = graph.edge({ v: key(upper), w: key(lower), name: String(at) }) as { points?: Point[] };
-    const copied = points.map(({ x, y }) => ({ x, y }));
-    return isBack ? copied.reverse() : copied;
+    const area = (end: number) => (end < 0 ? null : { ...boxes[end]!, ...sizes[end]! });
+    const straight = straightened(points, area(upper), area(lower));
+    return isBack ? straight.reverse() : straight;
   });
   const drawn = cropped(boxes, sizes, routes);
   addLanes(boxes, sizes, edges, skips, drawn);
@@ -104,6 +106,20 @@ function addLanes(boxes: readonly Point[], sizes: Level["sizes"], edges: readonl
     const points = [{ x: lane, y: isEntry ? bounds.top : bounds.bottom }, { x: lane, y: turn }, { x: end, y: turn }, { x: end, y: isEntry ? y : y + height }];
     routes[at] = isEntry ? points : points.reverse();
   });
+}
+/**
+ * A route of dagre that leaves a box at its bottom and enters one at its top; dagre aims at the centres, which ends at the
+ * sides of wide boxes. Between neighbouring ranks, it has no corner.
+ */
+function straightened(points: readonly Point[], upper: Area | null, lower: Area | null): Point[] {
+  const first = points[0] ?? { x: 0, y: 0 };
+  const last = points[points.length - 1] ?? first;
+  const inner = points.length <= 3 ? [] : points.slice(1, -1).map(({ x, y }) => ({ x, y }));
+  const middle = (area: Area | null, end: Point) => (area ? area.x + area.width / 2 : end.x);
+  const within = (area: Area | null, x: number) => (area ? Math.max(area.x + GAP.end, Math.min(area.x + area.width - GAP.end, x)) : x);
+  const start = within(upper, inner[0]?.x ?? middle(lower, last));
+  const end = within(lower, inner[inner.length - 1]?.x ?? start);
+  return [{ x: start, y: upper ? upper.y + upper.height : first.y }, ...inner, { x: end, y: lower ? lower.y : last.y }];
 }
 /** Ends at the borders of the level are a rank away from its boxes: they are moved next to these. */
 function cropped(boxes: readonly Point[], sizes: Level["sizes"], routes: Point[][]): Point[][] {
