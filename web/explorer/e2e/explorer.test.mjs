@@ -63,7 +63,8 @@ for (const count of [1, 20, 300, 3000, 10000]) {
         const page = await open(t, network(count, { delegated }), "", { size });
         const [shown, { width, height }, written] = [await boxes(page), await view(page), await labels(page)];
         assert.ok(shown.length <= 150, `${shown.length} boxes`);
-        if (count >= 300) assert.ok(shown.length >= 30, `${shown.length} boxes`);
+        // A small window has no room for the next level.
+        if (count >= 300) assert.ok(shown.length >= (size[0] > 700 ? 30 : 20), `${shown.length} boxes`);
         for (const box of shown) assert.ok(box.x >= -1 && box.y >= -1 && box.x + box.width <= width + 1 && box.y + box.height <= height + 1, `${box.id} is in the window`);
         assert.ok(written.length > 0);
         for (const label of written) assert.ok(label.height >= 8, `${label.text} can be read`);
@@ -201,6 +202,7 @@ test("views lead to each other", async (t) => {
   await page.click("text=timeline");
   await page.locator("canvas.painted").waitFor();
   await page.click("text=flame");
+  await settled(page);
   assert.ok(await page.locator(".cell").count() > 10);
   await page.click("role=tab[name='Size']");
   assert.match(await page.locator(".cell text >> nth=0").textContent(), /^layer\d/);

@@ -1,6 +1,6 @@
 // Heat: a number for each part of the graph, of what is chosen in the toolbar. Pure.
 import type { ReportDocument } from "./document";
-import { type Method, constantBytes, payloadOf } from "./model";
+import { type Method, constantBytes, macsOf, payloadOf } from "./model";
 import { bytes, counted, decimal, duration } from "./names";
 import { type Part, isInner } from "./tree";
 
@@ -55,7 +55,7 @@ function ofCalls(document: ReportDocument, method: Method, heat: Heat): (index: 
   switch (heat) {
     case "time": { const times = timesOf(document, method); return (index) => times.get(index) ?? 0; }
     case "constants": return (index) => constantBytes(method, call(index));
-    case "MACs": return (index) => call(index).data.work?.macs ?? payloadOf(method, call(index))?.nodes.reduce((sum, { work }) => sum + (work?.macs ?? 0), 0) ?? 0;
+    case "MACs": return (index) => macsOf(method, call(index));
     case "traffic": return (index) => { const { planned = 0, constant = 0, written = 0 } = call(index).data.work ?? {}; return planned + constant + written; };
     case "differences": return (index) => (call(index).change === null || call(index).change === "changed" ? (call(index).data.differences ?? []).length : 1);
   }

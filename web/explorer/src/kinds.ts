@@ -35,9 +35,25 @@ export function colourOf(kind: string, isDark: boolean): string {
   return isDark ? found.dark : found.light;
 }
 
-/** The kind that most of a list have. */
-export function mainKind(kinds: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const kind of kinds) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "other";
+/** A member of a group: what it is called, its kind, and its work. */
+export interface Member { readonly name: string; readonly kind: string; readonly macs: number; readonly constant: number }
+// Kinds that a group is named after only if it has nothing else.
+const LIGHT = new Set(["shape", "copy", "elementwise", "creation", "control"]);
+
+/** What the members of a group are, by a name of each, with what matters first: MACs, then constants, then numbers. */
+export function byWeight(members: readonly Member[], nameOf: (member: Member) => string): { name: string; count: number; macs: number; constant: number }[] {
+  const found = new Map<string, { name: string; count: number; macs: number; constant: number; isLight: boolean }>();
+  for (const member of members) {
+    const name = nameOf(member);
+    let sum = found.get(name);
+    if (!sum) found.set(name, (sum = { name, count: 0, macs: 0, constant: 0, isLight: LIGHT.has(member.kind) }));
+    sum.count++;
+    sum.macs += member.macs;
+    sum.constant += member.constant;
+  }
+  return [...found.values()].sort((a, b) => b.macs - a.macs || b.constant - a.constant || Number(a.isLight) - Number(b.isLight) || b.count - a.count);
+}
+/** The kind of what matters most in a group. */
+export function mainKind(members: readonly Member[]): string {
+  return byWeight(members, ({ kind }) => kind)[0]?.name ?? "other";
 }

@@ -181,6 +181,10 @@ export function sizesOf(type: string): string {
   return sizes === undefined ? type : sizes === "" ? "scalar" : sizes.replaceAll(", ", "×");
 }
 
+/** Multiplications and additions of a call, with those of its payload. */
+export function macsOf(method: Method, call: Call): number {
+  return call.data.work?.macs ?? payloadOf(method, call)?.nodes.reduce((sum, { work }) => sum + (work?.macs ?? 0), 0) ?? 0;
+}
 /** Bytes of the constants that a call reads, with those of its payload. */
 export function constantBytes(method: Method, call: Call): number {
   if (call.data.work?.constant !== undefined) return call.data.work.constant;

@@ -6,6 +6,11 @@ export function shortName(label: string): string {
   return match?.[1]?.replace(/_legit(?:_no_training|_no_stats|_functional)?$/, "") ?? label;
 }
 
+/** A name of an operation of XNNPACK without what its attributes and shapes say: `static_reshape` is `reshape`. */
+export function shortOperation(name: string): string {
+  return shortName(name).replace(/^static_/, "").replace("depthwise_conv2d", "dw_conv2d").replace("average_pooling", "avg_pool").replace(/_pooling(?:_2d)?$/, "_pool");
+}
+
 export function grouped(value: number): string {
   const [whole = "", fraction] = String(value).split(".");
   const marked = whole.replace(/\B(?=(\d{3})+$)/g, ",");
@@ -72,9 +77,12 @@ export function clipStart(text: string, most: number): string {
 export function frequent(names: readonly string[], most = 4): string {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-  const text = sorted.slice(0, most).map(([name, count]) => (count > 1 ? `${count} ${name}` : name)).join(", ");
-  return sorted.length > most ? `${text}, …` : text;
+  return firstOf([...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => ({ name, count })), most);
+}
+/** The first of a list of names with their numbers: `4 conv, relu, …`. */
+export function firstOf(list: readonly { name: string; count: number }[], most = 4): string {
+  const text = list.slice(0, most).map(({ name, count }) => (count > 1 ? `${count} ${name}` : name)).join(", ");
+  return list.length > most ? `${text} …` : text;
 }
 
 /** The longest prefix of all names that ends at a separator (`.`, `/`, `[` or `_`), or "". */

@@ -6,8 +6,7 @@ import type { ReportDocument } from "./document";
 import type { Heat } from "./heat";
 import { HEATS } from "./heat";
 import { type Method, methodsOf, payloadOf } from "./model";
-import { type PoolPlans, plansOf } from "./plan";
-import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, openFirst, treeOf } from "./tree";
+import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, isInner, openFirst, treeOf } from "./tree";
 
 export const TABS = ["summary", "differences", "memory", "size", "time", "weights", "findings", "text", "bytes", "outline"] as const;
 export type Tab = (typeof TABS)[number];
@@ -105,9 +104,13 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   const method = computed(() => methods[methodIndex.value] ?? null);
   const choices = computed(() => (method.value ? groupingsOf(method.value) : { possible: [], first: "block" as Grouping }));
   const by = computed<Grouping>(() => (grouping.value && choices.value.possible.includes(grouping.value) ? grouping.value : choices.value.first));
-  const tree = computed(() => (method.value ? treeOf(method.value, by.value) : []));
   const most = () => Math.min(FIRST.most, Math.max(FIRST.least, Math.floor((size().width * size().height) / FIRST.area)));
-  const firstOpen = computed(() => openFirst(tree.value, most()));
+  const tree = computed(() => (method.value ? treeOf(method.value, by.value, most()) : []));
+  const firstOpen = computed(() => {
+    const { order, calls } = method.value ?? { order: [], calls: [] };
+    const isChanged = (part: Part) => !isInner(part) && order.slice(part.start, part.end).some((index) => calls[index]!.change !== null);
+    return openFirst(tree.value, most(), document.changes ? isChanged : undefined);
+  });
   const media = page.matchMedia("(prefers-color-scheme: dark)");
   const isDark = signal(media.matches);
   const onMedia = () => { isDark.value = media.matches; };

@@ -1,7 +1,10 @@
 // The parts of a method as a tree: inputs, groups of instructions, calls of delegates with the operations of their
 // payloads, outputs. Which parts are open is a set of ids, so that it can be in the address.
-import { type Method, payloadOf } from "./model";
-import { counted, frequent, shortName } from "./names";
+import { type Flow, flowOf, payloadFlow } from "./flow";
+import { type Member, byWeight } from "./kinds";
+import { type Method, constantBytes, macsOf, payloadOf, sizesOf } from "./model";
+import { counted, firstOf, shortOperation } from "./names";
+import { periodOf } from "./period";
 
 export interface Part {
   /** `12` an instruction, `12.3` an operation, `10-20` and `12.0-9` groups, `inputs`, `in0`, `outputs`, `out0`. */
@@ -14,16 +17,15 @@ export interface Part {
   readonly call?: number;
   readonly operation?: number;
   readonly children?: readonly Part[];
-  /** A block of adjacent parts, which has no name of its own. */
-  readonly isBlock?: boolean;
 }
 
 export const GROUPINGS = ["module", "stack trace", "name", "delegate", "block"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-// More parts beside each other are in blocks of BLOCK.
-const MANY = 40;
-const BLOCK = 10;
+/** More boxes are not in the first view. */
+const MANY = 130;
+// Blocks into which a longer level is divided.
+const BLOCKS = 40;
 // More inputs or outputs are one group.
 const PORTS = 8;
 // Boxes that the first view has at least, if the method has as many.
@@ -105,7 +107,8 @@ export function groupingsOf(method: Method): { possible: Grouping[]; first: Grou
   return { possible, first: possible[0] ?? "block" };
 }
 
-export function treeOf(method: Method, by: Grouping): Part[] {
+/** The tree of a method. A level of more than `most` parts is divided, by a repetition or into blocks. */
+export function treeOf(method: Method, by: Grouping, most = MANY): Part[] {
   const port = (kind: "input" | "output", value: number, at: number): Part =>
     ({ id: `${kind === "input" ? "in" : "out"}${at}`, kind, title: method.values[value]?.name ?? "", start: at, end: at + 1 });
   const ports = (kind: "input" | "output", values: readonly number[]): Part[] => {
@@ -113,102 +116,188 @@ export function treeOf(method: Method, by: Grouping): Part[] {
     if (children.length <= PORTS) return children;
     return [{ id: `${kind}s`, kind, title: counted(children.length, kind), start: 0, end: children.length }];
   };
-  const paths = pathsOf(method, by);
-  return [
-    ...ports("input", method.data.inputs),
-    ...groups(method, paths, 0, 0, method.order.length),
-    ...ports("output", method.data.outputs.map(([value]) => value)),
-  ];
+  const [inputs, outputs] = [ports("input", method.data.inputs), ports("output", method.data.outputs.map(([value]) => value))];
+  const room = Math.max(2, most - inputs.length - outputs.length);
+  const make: Making = { method, paths: pathsOf(method, by), room, flow: flowOf(method) };
+  const tree = [...inputs, ...groups(make, 0, 0, method.order.length), ...outputs];
+  refine(make, tree, most);
+  return tree;
 }
+interface Making { readonly method: Method; readonly paths: string[][]; readonly room: number; readonly flow: Flow }
+type Changeable = { -readonly [key in keyof Part]: Part[key] };
+
 /** A group is a run of consecutive calls whose paths begin alike. */
-function groups(method: Method, paths: string[][], depth: number, start: number, end: number): Part[] {
+function groups(make: Making, depth: number, start: number, end: number): Part[] {
+  const { paths } = make;
   const parts: Part[] = [];
   for (let at = start; at < end;) {
     const label = paths[at]?.[depth];
     let stop = at + 1;
     if (label !== undefined) while (stop < end && paths[stop]?.[depth] === label) stop++;
-    if (label === undefined || stop - at === 1) parts.push(callPart(method, at));
+    if (label === undefined || stop - at === 1) parts.push(callPart(make, at));
     else {
-      const children = groups(method, paths, depth + 1, at, stop);
+      const children = groups(make, depth + 1, at, stop);
       // A level that separates nothing is left out.
       if (stop - at === end - start) return children;
       parts.push({ id: `${at}-${stop - 1}`, kind: "group", title: titleOf(label, paths[at]?.[depth - 1]), start: at, end: stop, children });
     }
     at = stop;
   }
-  return blocks(parts, "");
+  return divided(make, parts, make.flow);
 }
 /** The name of a module without that of its parent. */
 function titleOf(name: string, parent: string | undefined): string {
   return parent && name.startsWith(`${parent}.`) ? name.slice(parent.length + 1) : name;
 }
-function callPart(method: Method, at: number): Part {
+function callPart(make: Making, at: number): Part {
+  const { method } = make;
   const index = method.order[at] ?? at;
   const call = method.calls[index]!;
-  const part = { id: String(index), kind: "call" as const, title: call.name, start: at, end: at + 1, call: index };
+  const part: Part = { id: String(index), kind: "call", title: call.name, start: at, end: at + 1, call: index };
   const payload = payloadOf(method, call);
   if (!payload || payload.nodes.length === 0) return part;
-  let children: Part[] | null = null;
-  const make = () => blocks(payload.nodes.map((node, operation): Part => ({
-    id: `${index}.${operation}`, kind: "operation", title: shortName(node.name), start: operation, end: operation + 1, call: index, operation,
-  })), `${index}.`);
-  return Object.defineProperty(part, "children", { get: () => (children ??= make()), enumerable: true }) as Part;
+  let children: readonly Part[] | null = null;
+  const operations = () => divided(make, payload.nodes.map((node, operation): Part => ({
+    id: `${index}.${operation}`, kind: "operation", title: shortOperation(node.name), start: operation, end: operation + 1, call: index, operation,
+  })), payloadFlow(payload));
+  return Object.defineProperty(part, "children", { get: () => (children ??= operations()), set: (made: readonly Part[]) => { children = made; }, enumerable: true });
 }
-function blocks(parts: Part[], prefix: string): Part[] {
-  if (parts.length <= MANY) return parts;
+
+/** A level of at most as many parts as there is room for: layers of a repetition, or blocks. */
+function divided(make: Making, parts: Part[], flow: Flow): Part[] {
+  const hasGroups = parts.some(({ kind }) => kind === "group");
+  if (parts.length <= (hasGroups ? BLOCKS : make.room)) return parts;
+  const layered = layers(parts, hasGroups ? 4 : 8);
+  if (layered) return divided(make, layered, flow);
+  if (parts.length <= make.room) return parts;
+  return blocks(make, parts, Math.min(BLOCKS, make.room), flow).map((part) => {
+    if (part.kind === "group" && part.children && part.children.length > make.room) (part as Changeable).children = divided(make, [...part.children], flow);
+    return part;
+  });
+}
+/** The layers of a model without modules: groups of the parts that are repeated. Null if nothing is. */
+function layers(parts: readonly Part[], least: number): Part[] | null {
+  const found = periodOf(parts.map(({ title }) => title.replace(/\d+/g, "")), least);
+  if (!found) return null;
+  const count = found.length - 1;
+  const made = found.slice(0, -1).map((from, at) => groupOf(parts.slice(from, found[at + 1]), `layer ${at + 1} of ${count}`));
+  return [...parts.slice(0, found[0]), ...made, ...parts.slice(found[count])];
+}
+function groupOf(children: readonly Part[], title: string): Part {
+  const [first, last] = [children[0]!, children[children.length - 1]!];
+  const inner = isInner(first);
+  return {
+    id: `${inner ? `${first.call}.` : ""}${first.start}-${last.end - 1}`, kind: "group", title, start: first.start, end: last.end, children,
+    ...(inner ? { call: first.call! } : {}),
+  };
+}
+/** A level as blocks of about equal size, which end where few values are passed on. */
+function blocks(make: Making, parts: readonly Part[], count: number, flow: Flow): Part[] {
+  const size = parts.length / count;
   const made: Part[] = [];
-  for (let at = 0; at < parts.length; at += BLOCK) {
-    const children = parts.slice(at, at + BLOCK);
-    const [first, last] = [children[0]!, children[children.length - 1]!];
-    if (children.length === 1) { made.push(first); continue; }
-    made.push({
-      id: `${prefix}${first.start}-${last.end - 1}`, kind: "group", title: `${first.start} to ${last.end - 1}`, start: first.start, end: last.end,
-      isBlock: true, children, ...(first.operation === undefined && prefix === "" ? {} : { call: first.call! }),
-    });
+  let from = 0;
+  for (let number = 1; number <= count && from < parts.length; number++) {
+    const aim = size * number;
+    let end = parts.length;
+    if (number < count) {
+      let least = Infinity;
+      for (let at = Math.max(from + 1, Math.ceil(aim - size / 2)); at <= Math.min(parts.length - 1, Math.floor(aim + size / 2)); at++) {
+        const cost = (flow.passing[parts[at - 1]!.end - 1] ?? 0) + Math.abs(at - aim) / (size + 1);
+        if (cost < least) { least = cost; end = at; }
+      }
+    }
+    const children = parts.slice(from, end);
+    made.push(children.length === 1 ? children[0]! : groupOf(children, blockTitle(make, children, flow)));
+    from = end;
   }
-  return blocks(made, prefix);
+  return made;
+}
+/** `layers 1 to 6 of 24`, `features[3] … features[5]`, or the heaviest members and the shape: `3 conv · 32→96 · 56×56`. */
+function blockTitle({ method }: Making, parts: readonly Part[], flow: Flow): string {
+  const named = parts.filter(({ kind }) => kind === "group");
+  const [first, last] = [named[0], named[named.length - 1]];
+  if (first && last && named.length * 2 >= parts.length) {
+    const numbers = [first, last].map(({ title }) => /^layer (\d+) of (\d+)$/.exec(title));
+    if (first === last) return first.title;
+    return numbers[0] && numbers[1] ? `layers ${numbers[0][1]} to ${numbers[1][1]} of ${numbers[1][2]}` : `${first.title} … ${last.title}`;
+  }
+  const [start, end] = [parts[0]!.start, parts[parts.length - 1]!.end];
+  const members = membersOf(method, parts[0]!, start, end);
+  const sum = byWeight(members, ({ name }) => name);
+  const image = members.some(({ kind }) => kind === "convolution") ? flow.image(start, end) : "";
+  const heavy = sum.filter(({ macs, constant }) => macs > 0 || (constant > 0 && sum[0]!.macs === 0));
+  const names = (heavy.length > 0 ? heavy : sum).slice(0, 2).map(({ name, count }) => ({ count, name: name === "convolution" ? "conv" : name }));
+  return [firstOf(names), image || sizesOf(flow.leaving(start, end))].filter((text) => text !== "").join(" · ");
+}
+
+/** Divides groups that would not fit the first view, if this had few boxes without what is in them. */
+function refine(make: Making, tree: readonly Part[], most: number): void {
+  let count = tree.length;
+  for (let level = tree.filter(isOpenable); level.length > 0; level = level.flatMap(({ children }) => children!.filter(isOpenable))) {
+    for (const kind of ["group", "call"]) {
+      const parts = level.filter((part) => part.kind === kind);
+      const added = parts.reduce((sum, { children }) => sum + children!.length, 0);
+      if (count >= FEW) return;
+      if (count + added <= most) { count += added; continue; }
+      const room = Math.min(most, 2 * FEW) - count;
+      for (const part of parts) {
+        const { children = [], call } = part;
+        const wanted = Math.max(2, Math.floor((room * children.length) / added));
+        const flow = kind === "call" ? payloadFlow(payloadOf(make.method, make.method.calls[call!]!)!) : make.flow;
+        if (children.length > wanted) (part as Changeable).children = blocks(make, children, wanted, flow);
+      }
+      return;
+    }
+  }
 }
 
 /** True if a part is inside of a payload. */
 export const isInner = (part: Part): boolean => part.kind === "operation" || (part.kind === "group" && part.id.includes("."));
 export const isOpenable = (part: Part): boolean => part.kind === "group" || (part.kind === "call" && part.children !== undefined);
 
-/** `12 calls: 4 convolution, 4 relu, ...` */
-export function summaryOf(method: Method, part: Part): string {
+/** The calls, or operations, of a group with their work. */
+export function membersOf(method: Method, part: Part, start = part.start, end = part.end): Member[] {
   if (isInner(part)) {
-    const payload = payloadOf(method, method.calls[part.call!]!);
-    const names = payload?.nodes.slice(part.start, part.end).map((node) => shortName(node.name)) ?? [];
-    return `${counted(names.length, "operation")}: ${frequent(names)}`;
+    const nodes = payloadOf(method, method.calls[part.call!]!)?.nodes.slice(start, end) ?? [];
+    return nodes.map(({ name, kind = "other", work }) => ({ name: shortOperation(name), kind, macs: work?.macs ?? 0, constant: work?.constant ?? 0 }));
   }
-  const names = namesOf(method, part);
-  return `${counted(names.length, "call")}: ${frequent(names)}`;
+  return method.order.slice(start, end).map((index) => {
+    const call = method.calls[index]!;
+    return { name: call.name, kind: call.kind, macs: macsOf(method, call), constant: constantBytes(method, call) };
+  });
+}
+/** `12 calls: 4 convolution, 4 relu, ...`, with what matters first. */
+export function summaryOf(method: Method, part: Part): string {
+  const members = membersOf(method, part);
+  return `${counted(members.length, isInner(part) ? "operation" : "call")}: ${firstOf(byWeight(members, ({ name }) => name))}`;
 }
 export function namesOf(method: Method, part: Part): string[] {
   return method.order.slice(part.start, part.end).map((index) => method.calls[index]?.name ?? "");
 }
 
-/** Ids of the parts that are open in the first view, so that it has at most `most` boxes. */
-export function openFirst(tree: readonly Part[], most: number): Set<string> {
+/**
+ * Ids of the parts that are open in the first view, so that it has at most `most` boxes: all groups of a level or none, so
+ * that a level is not half open. Of two files, those with changes are opened first.
+ */
+export function openFirst(tree: readonly Part[], most: number, isChanged: (part: Part) => boolean = () => false): Set<string> {
   const open = new Set<string>();
   let count = tree.length;
   let level: readonly Part[] = tree.filter(isOpenable);
   while (level.length > 0) {
-    const groups = level.filter((part) => part.kind === "group");
-    const payloads = level.filter((part) => part.kind === "call");
-    const added = groups.reduce((sum, part) => sum + part.children!.length, 0);
     const next: Part[] = [];
-    const openPart = (part: Part) => {
-      open.add(part.id);
-      count += part.children!.length;
-      next.push(...part.children!.filter(isOpenable));
+    const openAll = (parts: readonly Part[]) => {
+      const fresh = parts.filter(({ id }) => !open.has(id));
+      const added = fresh.reduce((sum, { children }) => sum + children!.length, 0);
+      if (count + added > most) return;
+      for (const { id, children } of fresh) { open.add(id); next.push(...children!.filter(isOpenable)); }
+      count += added;
     };
-    // All groups of a level; or the first that fit, if there would be few boxes otherwise.
-    const isFew = count < FEW;
-    if (count + added <= most) groups.forEach(openPart);
-    else if (isFew) for (const part of groups) if (count + part.children!.length <= most) openPart(part);
-    const operations = payloads.reduce((sum, part) => sum + part.children!.length, 0);
-    if (count + operations <= most) payloads.forEach(openPart);
-    else if (isFew) for (const part of payloads) if (count + part.children!.length <= most) openPart(part);
+    const changed = level.filter(isChanged);
+    openAll(changed);
+    // Payloads are at the depth of groups, but they may be larger than all of these.
+    openAll(level.filter(({ kind }) => kind === "group"));
+    openAll(level.filter(({ kind }) => kind === "call"));
+    for (const part of changed) openAll([part]);
     level = next;
   }
   return open;

@@ -8,7 +8,9 @@ import { type Box, type Scene, sceneOf } from "../src/graph/scene";
 import { ENTRY, EXIT, layoutLevel, skipsOf } from "../src/graph/layout";
 import { fit, zoom } from "../src/graph/camera";
 import { measurementOf } from "../src/heat";
+import { mainKind } from "../src/kinds";
 import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
+import { periodOf } from "../src/period";
 import { hitCounts, search } from "../src/search";
 import { chainTo, chainToId, groupingsOf, openFirst, pathsOf, summaryOf, treeOf } from "../src/tree";
 
@@ -57,11 +59,52 @@ test("groups by module, delegate and block", () => {
   const tree = treeOf(method, "module");
   const group = tree.find(({ kind }) => kind === "group")!;
   assert.equal(group.title, "layer0");
-  assert.match(summaryOf(method, group), /^10 calls: 2 convolution, 2 batch_norm, /);
+  assert.match(summaryOf(method, group), /^10 calls: 2 XnnpackBackend, 2 convolution, /);
   const chain = chainTo(tree, method, 4, 2);
   assert.deepEqual(chain.map(({ id }) => id), ["0-9", "4", "4.2"]);
   assert.deepEqual(chainToId(tree, "4.2").map(({ id }) => id), ["0-9", "4", "4.2"]);
   assert.deepEqual(chainToId(tree, "no such id"), []);
+});
+test("a level that fits the first view is not divided, a longer one into blocks that say what is in them", () => {
+  const short = methodsOf(network(120))[0]!;
+  assert.equal(treeOf(short, "block").filter(({ kind }) => kind === "call").length, 120);
+  const document = network(200);
+  // Without a repetition: some calls are left out.
+  const [method] = methodsOf(document);
+  const order = method!.order.filter((index) => (Math.imul(index, index * 2654435) >>> 9) % 5 > 0);
+  const blocks = treeOf({ ...method!, order }, "block").filter(({ kind }) => kind === "group");
+  assert.ok(blocks.length >= 28 && blocks.length <= 130, `${blocks.length} blocks`);
+  assert.ok(blocks.some(({ title }) => title === "conv · 16 · 32×32"), blocks.map(({ title }) => title).join("; "));
+  for (const { title } of blocks) assert.doesNotMatch(title, /^\d+ to \d+$/);
+});
+test("a repetition is layers, which are opened together", () => {
+  const [method] = methodsOf(network(10000));
+  const tree = treeOf(method!, "block");
+  const names = tree.filter(({ kind }) => kind === "group").map(({ title }) => title);
+  assert.match(names[0]!, /^layers 1 to \d+ of 1250$/);
+  assert.equal(chainTo(tree, method!, 9)[1]!.title, "layer 2 of 1250");
+  const open = openFirst(tree, 130);
+  const levels = tree.filter(({ kind }) => kind === "group").map(({ id }) => open.has(id));
+  assert.equal(new Set(levels).size, 1, "all or none");
+  assert.deepEqual(periodOf([..."a0123456789bb0123456789bb0123456789bbz"]), [1, 13, 25, 37]);
+  assert.equal(periodOf(new Array(100).fill("add")), null);
+  assert.equal(periodOf([..."the quick brown fox jumps over the lazy dog"]), null);
+});
+test("groups with changes are opened first", () => {
+  const [method] = methodsOf(network(300));
+  const tree = treeOf(method!, "module");
+  const changed = tree[5]!;
+  assert.deepEqual([...openFirst(tree, tree.length + 5, (part) => part === changed)], [changed.id]);
+  assert.deepEqual([...openFirst(tree, tree.length + 5)], []);
+});
+test("a group has the kind of its work, and boxes have the shapes of results", () => {
+  const shape = { name: "reshape", kind: "shape", macs: 0, constant: 0 };
+  assert.equal(mainKind([shape, shape, { name: "relu", kind: "activation", macs: 0, constant: 0 }]), "activation");
+  assert.equal(mainKind([shape, shape, { name: "relu", kind: "activation", macs: 0, constant: 0 }, { name: "mm", kind: "matmul", macs: 5, constant: 0 }]), "matmul");
+  assert.equal(mainKind([shape]), "shape");
+  const scene = sceneFor(methodsOf(network(40))[0]!, new Set(["0-15", "0-3"]));
+  assert.equal(scene.byId.get("0")!.lines[0], "1×16×32×32 layer0_block0_conv");
+  assert.equal(scene.byId.get("4-7")!.lines[0], "1×16×32×32");
 });
 test("many inputs are one box", () => {
   const method = methodsOf(methods())[1]!;

@@ -29,7 +29,7 @@ test("types, clipping and prefixes", () => {
   assert.equal(clipStart("abcdef", 4), "…def");
   assert.equal(commonPrefix(["model.layer.weight", "model.layer.bias"]), "model.layer.");
   assert.equal(commonPrefix(["conv", "convolution"]), "");
-  assert.equal(frequent(["a", "b", "a", "c", "d", "e"], 2), "2 a, b, …");
+  assert.equal(frequent(["a", "b", "a", "c", "d", "e"], 2), "2 a, b …");
 });
 test("tokens of YAML", () => {
   const kinds = (line: string) => tokensOf(line).filter(({ kind }) => kind !== "plain").map(({ kind, text }) => `${kind} ${text}`);

@@ -2,9 +2,10 @@
 // them. Levels are laid out one by one, so that a large scene is built in slices of time.
 import { mainKind } from "../kinds";
 import { type Edge, edgesOf } from "../edges";
-import { type Change, type Method, isDefault, outputName, parametersOf, payloadOf, sizesOf } from "../model";
+import { flowOf, payloadFlow } from "../flow";
+import { type Call, type Change, type Method, isDefault, parametersOf, payloadOf, sizesOf } from "../model";
 import { compactType, counted } from "../names";
-import { type Part, isInner, isOpenable, summaryOf } from "../tree";
+import { type Part, isInner, isOpenable, membersOf, summaryOf } from "../tree";
 import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel, skipsOf } from "./layout";
 
 export interface Box {
@@ -224,27 +225,34 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         return value?.bytes === undefined ? [] : [`${node.roles?.[at] ?? "constant"} ${sizesOf(value.type ?? "")}`];
       });
       const attributes = (node.attributes ?? []).filter(([name, text]) => !isDefault(name, text)).map(([name, text]) => `${name} ${text}`);
-      return { title: part.title, lines: filled(wrapped([...constants, ...attributes].join(", "))), kind: node.kind ?? "other", change: null, isDelegate: true };
+      return { title: part.title, lines: filled([sizesOf(payload.values[node.writes[0] ?? -1]?.type ?? ""), ...wrapped([...constants, ...attributes].join(", "))]), kind: node.kind ?? "other", change: null, isDelegate: true };
     }
     case "group": {
       const inner = isInner(part);
-      const kinds = inner
-        ? payloadOf(method, method.calls[part.call!]!)!.nodes.slice(part.start, part.end).map((node) => node.kind ?? "other")
-        : method.order.slice(part.start, part.end).map((index) => method.calls[index]!.kind);
+      const flow = inner ? payloadFlow(payloadOf(method, method.calls[part.call!]!)!) : flowOf(method);
+      // A block is named by its shape.
+      const isShaped = part.title.includes(" · ");
       const changes = inner ? [] : method.order.slice(part.start, part.end).flatMap((index) => method.calls[index]!.change ?? []);
-      return { title: part.title, lines: filled(wrapped(summaryOf(method, part))), kind: mainKind(kinds), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
+      return { title: part.title, lines: filled([isShaped ? "" : sizesOf(flow.leaving(part.start, part.end)), ...wrapped(summaryOf(method, part))]), kind: mainKind(membersOf(method, part)), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
     }
     case "call": {
       const call = method.calls[part.call!]!;
       const payload = payloadOf(method, call);
-      const output = outputName(method, call);
       const delegate = call.data.delegate === undefined ? undefined : method.data.delegates[call.data.delegate];
       const lines = delegate
         ? filled([delegate.name, payload ? counted(payload.nodes.length, "operation") : undefined])
-        : filled([output.startsWith("values[") ? "" : output, ...wrapped(parametersOf(method, call))]);
+        : filled([resultText(method, call), ...wrapped(parametersOf(method, call))]);
       return { title: part.title, lines, kind: call.kind, change: call.change, isDelegate: delegate !== undefined };
     }
   }
+}
+/** The sizes of the first result of a call, and its name if it is not that of the operator with a number. */
+function resultText(method: Method, call: Call): string {
+  const written = call.data.writes?.[0];
+  const { name = "", type = "" } = (written === undefined ? undefined : method.values[written]) ?? {};
+  const bare = name.replace(/(?:_copy|_default)?(?:_\d+)?$/, "");
+  const isTold = name.startsWith("values[") || call.name.startsWith(bare) || bare.startsWith(call.name);
+  return [type.includes("[") ? sizesOf(type) : "", isTold ? "" : name].filter((part) => part !== "").join(" ");
 }
 /** At most three lines, divided at commas. */
 function wrapped(text: string, most = 3): string[] {
