@@ -71,7 +71,7 @@ for (const count of [1, 20, 300, 3000, 10000]) {
         const titled = new Set(written.map(({ id }) => id));
         for (const box of shown) assert.ok(titled.has(box.id), `${box.id} has a text`);
         noOverlap(written);
-        for (const label of written) {
+        for (const label of written.filter(({ isEdge }) => !isEdge)) {
           const box = shown.find(({ id }) => id === label.id);
           assert.ok(label.x + label.width <= box.x + box.width + 1, `${label.text} is inside of its box`);
         }
@@ -91,6 +91,15 @@ test("all of a convolution's arguments are in the panel", async (t) => {
   assert.deepEqual(names, ["input", "weight", "bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups", "out"]);
   const text = await page.locator(".arguments").innerText();
   for (const part of ["layer0.block1.conv.weight", "[1, 1]", "[0, 0]", "false", "float32 [16, 16, 3, 3]"]) assert.ok(text.includes(part), part);
+});
+
+test("edges have the types of what they pass, also those that skip boxes of a group", async (t) => {
+  const page = await open(t, network(20));
+  assert.ok((await labels(page)).some(({ text, isEdge }) => isEdge && text === "f32 1×16×32×32"));
+  const skip = await page.evaluate(() => window.explorer.graph().edges().find(({ from, to }) => from === "3" && to === "7"));
+  assert.ok(skip.points.length > 2 && !skip.isCut);
+  const { width, height } = await view(page);
+  for (const { x, y } of skip.points) assert.ok(x >= 0 && y >= 0 && x <= width && y <= height);
 });
 
 test("search finds, centres, and goes on", async (t) => {

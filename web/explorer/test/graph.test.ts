@@ -6,7 +6,7 @@ import { methods, network, twoFiles } from "../e2e/documents.mjs";
 import { edgesOf } from "../src/edges";
 import { type Box, type Scene, sceneOf } from "../src/graph/scene";
 import { ENTRY, EXIT, layoutLevel, skipsOf } from "../src/graph/layout";
-import { fit, zoom } from "../src/graph/camera";
+import { clamp, fit, zoom } from "../src/graph/camera";
 import { measurementOf } from "../src/heat";
 import { mainKind } from "../src/kinds";
 import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
@@ -209,4 +209,11 @@ test("zooming keeps the point under the pointer", () => {
   const at = { x: 200, y: 100 };
   const next = zoom(camera, 2, at);
   assert.ok(Math.abs(camera.x + at.x / camera.scale - (next.x + at.x / next.scale)) < 1e-9);
+});
+test("a camera does not leave the picture", () => {
+  const [area, view] = [{ x: 0, y: 0, width: 1000, height: 500 }, { width: 400, height: 300 }];
+  assert.equal(clamp({ scale: 1, x: -500, y: 0 }, area, view).x, -40);
+  assert.equal(clamp({ scale: 1, x: 5000, y: 0 }, area, view).x, 1040 - 400);
+  assert.equal(clamp({ scale: 1, x: 300, y: 100 }, area, view).x, 300);
+  assert.equal(clamp({ scale: 0.1, x: 300, y: 0 }, area, view).x, 500 - 2000);
 });

@@ -4,9 +4,12 @@
 export interface Camera { readonly x: number; readonly y: number; readonly scale: number }
 export interface Area { x: number; y: number; width: number; height: number }
 
+/** Scale below which most titles are cut. */
+export const READABLE = 0.45;
 const SCALES = { least: 0.01, most: 4 };
 
 // Room around the whole picture; the legend and the buttons are at the lower border.
+const AROUND = 40;
 const MARGIN = { side: 14, top: 12, bottom: 46 };
 
 export function fit(area: Area, view: { width: number; height: number }, most = 1.25): Camera {
@@ -27,6 +30,18 @@ export function centre(camera: Camera, area: Area, view: { width: number; height
   const largest = Math.min(view.width / Math.max(area.width + 40, 1), view.height / Math.max(area.height + 40, 1));
   const scale = Math.min(Math.max(camera.scale, 0.75), Math.max(largest, 0.1));
   return { scale, x: area.x + area.width / 2 - view.width / scale / 2, y: area.y + area.height / 2 - view.height / scale / 2 };
+}
+/** Moves a camera so that the picture, with a little around it, fills the view; or is in its middle, if it is smaller. */
+export function clamp(camera: Camera, area: Area, view: { width: number; height: number }): Camera {
+  const { scale } = camera;
+  const within = (at: number, from: number, size: number, room: number, before: number, after: number) => {
+    const [least, most] = [from - before / scale, from + size + after / scale - room / scale];
+    return least > most ? (least + most) / 2 : Math.max(least, Math.min(most, at));
+  };
+  return {
+    scale, x: within(camera.x, area.x, area.width, view.width, AROUND, AROUND),
+    y: within(camera.y, area.y, area.height, view.height, AROUND, AROUND + MARGIN.bottom - MARGIN.top),
+  };
 }
 export function toScreen({ x, y, scale }: Camera, area: Area): Area {
   return { x: (area.x - x) * scale, y: (area.y - y) * scale, width: area.width * scale, height: area.height * scale };

@@ -4,7 +4,7 @@ import { measurementOf } from "../heat";
 import { hitCounts } from "../search";
 import { type State, callOf } from "../state";
 import { type Part, chainTo, isOpenable } from "../tree";
-import { type Camera, centre, fit, pan, zoom } from "./camera";
+import { type Camera, READABLE, centre, clamp, fit, pan, zoom } from "./camera";
 import type { Point } from "./layout";
 import { type Label, type Style, type Theme, boxAt, isSign, isSummarized, measureText, paint, visibleBoxes } from "./paint";
 import { type Box, type LayoutCache, type Scene, sceneOf } from "./scene";
@@ -19,7 +19,9 @@ export interface Controller {
   toggleSelected(): void;
   /** For tests: what is painted. */
   readonly boxes: () => { id: string; title: string; x: number; y: number; width: number; height: number; isOpen: boolean }[];
-  readonly labels: () => { id: string; text: string; x: number; y: number; width: number; height: number }[];
+  readonly labels: () => { id: string; text: string; isEdge?: boolean; x: number; y: number; width: number; height: number }[];
+  /** Edges on the screen, in the innermost group that they lead through. */
+  readonly edges: () => { from: string; to: string; points: Point[]; isCut: boolean }[];
   readonly isReady: () => boolean;
   readonly frames: () => number[];
   dispose(): void;
@@ -175,7 +177,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
   }
   function centreSelection(isSmooth: boolean): void {
     const box = scene && selectedBox(scene);
-    if (box) moveTo(centre(camera, box, view), isSmooth);
+    if (box) moveTo(clamp(centre(camera, box, view), whole(), view), isSmooth);
   }
   function selectBox(box: Box | null): void {
     const part = box?.part;
@@ -305,7 +307,10 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     if (next.width === 0 || next.height === 0 || (next.width === view.width && next.height === view.height)) return;
     const middle = { x: camera.x + view.width / camera.scale / 2, y: camera.y + view.height / camera.scale / 2 };
     view = next;
-    camera = isMoved ? { scale: camera.scale, x: middle.x - view.width / camera.scale / 2, y: middle.y - view.height / camera.scale / 2 } : fit(whole(), view);
+    const fitted = fit(whole(), view);
+    if (isMoved) camera = { scale: camera.scale, x: middle.x - view.width / camera.scale / 2, y: middle.y - view.height / camera.scale / 2 };
+    // A graph that would not be readable any more keeps its scale and its corner, such as when a tab opens.
+    else if (fitted.scale >= Math.min(READABLE, camera.scale)) camera = fitted;
     // At once: a canvas that is enlarged would be empty until the next frame.
     render();
   });
@@ -351,7 +356,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     const x = (box.x - camera.x) * camera.scale;
     const y = (box.y - camera.y) * camera.scale;
     const isInside = x > 8 && y > 8 && x + box.width * camera.scale < view.width - 8 && y + box.height * camera.scale < view.height - 8;
-    if (!isInside || camera.scale < 0.4) moveTo(centre(camera, box, view), true);
+    if (!isInside || camera.scale < 0.4) moveTo(clamp(centre(camera, box, view), whole(), view), true);
   }
 
   const visible = () => (scene ? visibleBoxes(scene, camera, view) : []);
@@ -366,6 +371,10 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     },
     boxes: () => visible().map((box) => ({ id: box.part.id, title: box.title, isOpen: box.children !== null && !isSummarized(box, camera.scale), ...place(box) })),
     labels: () => labels.map(({ box, ...label }) => ({ id: box.part.id, ...label })),
+    edges: () => (scene?.routes ?? []).flatMap(({ points, edges, cut }) => edges.map((at) => ({
+      from: scene!.edges[at]!.from, to: scene!.edges[at]!.to, isCut: cut !== null,
+      points: points.map(({ x, y }) => ({ x: (x - camera.x) * camera.scale, y: (y - camera.y) * camera.scale })),
+    }))).reverse(),
     isReady: () => scene !== null && built !== null && built.open === state.open.value && built.tree === state.tree.value,
     frames: () => [...times],
     dispose() {

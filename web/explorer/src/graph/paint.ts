@@ -24,14 +24,17 @@ export interface Style {
   /** From 0 to 1, with a text; null without heat. */
   readonly heat: ((box: Box) => { part: number; text: string } | null) | null;
 }
-/** A text that was painted, for tests: where it is on the screen. */
-export interface Label { readonly box: Box; readonly text: string; readonly x: number; readonly y: number; readonly width: number; readonly height: number }
+interface Area { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
+/** A text that was painted: where it is on the screen, and whether it is at an edge rather than in the box. */
+export interface Label extends Area { readonly box: Box; readonly text: string; readonly isEdge?: boolean }
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 // Least height on the screen of the highest box of a group, below which the group is painted as a whole.
 const LEAST = 11;
 // A box of less pixels has only a title.
 const NARROW = 60;
+// Scale above which edges have the types of what they pass.
+const RESTING = 0.75;
 // Sizes of fonts at which texts are cut rather than made smaller.
 const SMALLEST = { title: 9, line: 8 };
 
@@ -112,12 +115,16 @@ export function boxAt(scene: Scene, camera: Camera, point: Point): Box | null {
   }
   return found;
 }
-/** True at the sign that opens or closes a box. */
-export function isSign(box: Box, camera: Camera, point: Point): boolean {
-  if (!isOpenable(box.part)) return false;
+/** Where the sign is that opens or closes a box. */
+function signOf(box: Box, camera: Camera): Area {
   const { x, y, width } = toScreen(camera, box);
   const size = Math.max(18, 24 * camera.scale);
-  return point.x > x + width - size && point.y < y + size;
+  return { x: x + width - size, y, width: size, height: size };
+}
+export function isSign(box: Box, camera: Camera, point: Point): boolean {
+  if (!isOpenable(box.part)) return false;
+  const { x, y, height } = signOf(box, camera);
+  return point.x > x && point.y < y + height;
 }
 
 const paths = new WeakMap<Scene, Map<Box | null, { plain: Path2D; jumps: Path2D }>>();
@@ -181,9 +188,15 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, camera: C
     arrows(context, scene, camera, view, theme);
     cutEnds(context, scene, camera, view, theme);
   }
-  highlight(context, scene, camera, view, ratio, style, labels);
+  const inner = isMap ? [] : visible.filter((box) => box.children === null || isSummarized(box, camera.scale)).map((box) => toScreen(camera, box));
+  const signs = isMap ? [] : visible.filter(({ part }) => isOpenable(part)).map((box) => signOf(box, camera));
+  const taken = [...labels, ...signs];
+  const marked = highlight(context, scene, camera, view, ratio, style, { labels, taken, boxes: inner });
+  if (!isMap && camera.scale > RESTING) restLabels(context, scene, camera, view, style, { labels, taken: [...taken, ...inner] }, marked);
   return labels;
 }
+/** Where labels of edges must not be: texts and signs, and, if there is room elsewhere, boxes. */
+interface Places { readonly labels: Label[]; readonly taken: Area[]; readonly boxes?: readonly Area[] }
 
 function paintBox(context: CanvasRenderingContext2D, box: Box, isOpen: boolean, camera: Camera, style: Style): { fill: string; heat: string } {
   const { theme, isDark } = style;
@@ -335,12 +348,12 @@ function arrow(context: CanvasRenderingContext2D, before: Point, last: Point, ca
   context.lineTo(x - dx * size + dy * size * 0.5, y - dy * size - dx * size * 0.5);
 }
 
-/** The edges of what is selected or under the pointer, with their types, and outlines. */
-function highlight(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, ratio: number, style: Style, labels: Label[]): void {
+/** The edges of what is selected or under the pointer, with their types, and outlines; returns the routes. */
+function highlight(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, ratio: number, style: Style, places: Places): ReadonlySet<Route> {
   const { theme } = style;
   const chosen = new Set(style.selected);
   if (style.hovered) chosen.add(style.hovered);
-  if (chosen.size === 0) return;
+  if (chosen.size === 0) return new Set();
   const marked = new Map<number, "incoming" | "outgoing">();
   scene.ends.forEach(([from, to], at) => {
     if (isIn(to, chosen) && !isIn(from, chosen)) marked.set(at, "incoming");
@@ -369,18 +382,18 @@ function highlight(context: CanvasRenderingContext2D, scene: Scene, camera: Came
     context.strokeStyle = theme.accent;
     context.stroke();
   }
-  edgeLabels(context, routes, scene, camera, view, style, labels);
+  edgeLabels(context, routes, scene, camera, view, style, places);
+  return new Set(routes.map(({ route }) => route));
 }
 function isIn(box: Box, chosen: ReadonlySet<Box>): boolean {
   for (let at: Box | null = box; at; at = at.parent) if (chosen.has(at)) return true;
   return false;
 }
-/** Types of marked edges beside them; one that would cover another, or the text of a box, is left out. */
+/** Types of marked edges beside them; one that would cover another, or the text or the sign of a box, is left out. */
 function edgeLabels(
   context: CanvasRenderingContext2D, routes: { route: Route; edge: number; side: "incoming" | "outgoing" }[], scene: Scene, camera: Camera,
-  view: { width: number; height: number }, { theme }: Style, labels: Label[],
+  view: { width: number; height: number }, { theme }: Style, { labels, taken, boxes = [] }: Places,
 ): void {
-  const taken = labels.map(({ x, y, width, height }) => ({ x, y, width, height }));
   const done = new Set<string>();
   context.font = `11px ${FONT}`;
   context.textBaseline = "middle";
@@ -388,14 +401,8 @@ function edgeLabels(
     const { name, type } = scene.edges[edge]!;
     const text = [name, compactType(type)].filter((part) => part !== "").join(": ");
     if (done.has(`${side}${text}`) || text === "" || done.size >= 24) continue;
-    const width = measureText(text, false) + 10;
-    const candidates = [0.5, 0.25, 0.75, 0.9, 0.1].flatMap((part) => {
-      const point = pointAt(route.points, part);
-      const x = (point.x - camera.x) * camera.scale;
-      const y = (point.y - camera.y) * camera.scale;
-      return [{ x: x + 6, y: y - 9, width, height: 18 }, { x: x - width - 6, y: y - 9, width, height: 18 }];
-    });
-    const free = candidates.find((area) => area.x > 0 && area.y > 0 && area.x + width < view.width && area.y + 18 < view.height && !taken.some((other) => overlaps(area, other)));
+    const candidates = besides(route, camera, measureText(text, false) + 10, 18, [0.5, 0.25, 0.75, 0.9, 0.1]);
+    const free = freeOf(candidates, view, [...taken, ...boxes]) ?? freeOf(candidates, view, taken);
     if (!free) continue;
     done.add(`${side}${text}`);
     taken.push(free);
@@ -408,10 +415,40 @@ function edgeLabels(
     context.stroke();
     context.fillStyle = theme.text;
     context.fillText(text, free.x + 5, free.y + 9.5);
-    labels.push({ box: scene.ends[edge]![1], text, ...free });
+    labels.push({ box: scene.ends[edge]![1], text, isEdge: true, ...free });
   }
 }
-const overlaps = (a: { x: number; y: number; width: number; height: number }, b: typeof a) =>
+/** Types beside the edges in view, where there is room between the boxes. */
+function restLabels(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, { theme }: Style, { labels, taken }: Places, marked: ReadonlySet<Route>): void {
+  context.font = `${SMALLEST.title}px ${FONT}`;
+  context.textBaseline = "middle";
+  context.fillStyle = theme.muted;
+  const corner = { x: camera.x, y: camera.y, width: view.width / camera.scale, height: view.height / camera.scale };
+  for (const route of scene.routes) {
+    const [first, last] = [route.points[0], route.points[route.points.length - 1]];
+    if (marked.has(route) || !first || !last || Math.max(first.y, last.y) < corner.y || Math.min(first.y, last.y) > corner.y + corner.height || Math.max(first.x, last.x) < corner.x || Math.min(first.x, last.x) > corner.x + corner.width) continue;
+    const types = new Set(route.edges.map((at) => scene.edges[at]!.type));
+    const text = types.size === 1 ? compactType([...types][0]!) : `${types.size} types`;
+    if (text === "") continue;
+    const wide = measureText(text, false) * (SMALLEST.title / LINE);
+    const free = freeOf(besides(route, camera, wide + 2, SMALLEST.title + 1, [0.5, 0.35, 0.65]), view, taken);
+    if (!free) continue;
+    taken.push(free);
+    context.fillText(text, free.x + 1, free.y + free.height / 2);
+    labels.push({ box: scene.ends[route.edges[0]!]![1], text, isEdge: true, ...free });
+  }
+}
+/** Places right and left of a route. */
+function besides({ points }: Route, camera: Camera, width: number, height: number, parts: readonly number[]): Area[] {
+  return parts.flatMap((part) => {
+    const point = pointAt(points, part);
+    const [x, y] = [(point.x - camera.x) * camera.scale, (point.y - camera.y) * camera.scale - height / 2];
+    return [{ x: x + 5, y, width, height }, { x: x - width - 5, y, width, height }];
+  });
+}
+const freeOf = (candidates: readonly Area[], view: { width: number; height: number }, taken: readonly Area[]): Area | undefined =>
+  candidates.find((area) => area.x > 0 && area.y > 0 && area.x + area.width < view.width && area.y + area.height < view.height && !taken.some((other) => overlaps(area, other)));
+const overlaps = (a: Area, b: Area) =>
   a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 function pointAt(points: readonly Point[], part: number): Point {
   let total = 0;
