@@ -102,6 +102,14 @@ test("edges have the types of what they pass, also those that skip boxes of a gr
   for (const { x, y } of skip.points) assert.ok(x >= 0 && y >= 0 && x <= width && y <= height);
 });
 
+test("findings have a mark at their boxes, and their number is in the toolbar", async (t) => {
+  const page = await open(t, network(300));
+  assert.deepEqual((await boxes(page)).filter(({ severity }) => severity !== null).map(({ id, severity }) => [id, severity]), [["0-15", "suspicious"], ["0-3", "suspicious"]]);
+  await page.click(".toolbar .marks");
+  assert.match(await page.locator(".findings").innerText(), /G-01/);
+  assert.match(await page.locator(".toolbar .marks").innerText(), /1 finding/);
+});
+
 test("search finds, centres, and goes on", async (t) => {
   const page = await open(t, network(3000));
   await page.keyboard.press("/");

@@ -101,3 +101,36 @@ export function targetsOfMarks(methods: readonly Method[], key: "findings" | "di
   }
   return targets;
 }
+
+// Severities of findings, the highest first.
+const SEVERITIES = ["malformed", "invalid", "suspicious", "note"];
+/**
+ * The highest severity of the findings about a range of the order of a method. A finding about a value is at the call that
+ * writes it, or else at the first that reads it.
+ */
+export function severitiesOf(document: ReportDocument, method: Method): { most(start: number, end: number): string | null } {
+  const all = document.files.flatMap(({ findings = [] }) => findings);
+  const rank = (marks: readonly number[] | undefined) => Math.min(SEVERITIES.length, ...(marks ?? []).map((mark) => SEVERITIES.indexOf(all[mark]?.severity ?? "note")).filter((at) => at >= 0));
+  const ranks = new Map<number, number>();
+  const add = (call: number, found: number) => ranks.set(call, Math.min(found, ranks.get(call) ?? SEVERITIES.length));
+  const places = new Map<number, number>();
+  for (const key of ["writes", "args"] as const) {
+    for (const { data, index } of method.calls) for (const value of data[key] ?? []) if (value !== null && !places.has(value)) places.set(value, index);
+  }
+  for (const { data, index } of method.calls) {
+    add(index, rank(data.findings));
+    if (data.delegate !== undefined) add(index, rank(method.data.delegates[data.delegate]?.findings));
+  }
+  method.values.forEach(({ findings }, value) => {
+    const place = places.get(value);
+    if (findings && place !== undefined) add(place, rank(findings));
+  });
+  const positions = method.order.flatMap((call, at) => ((ranks.get(call) ?? SEVERITIES.length) < SEVERITIES.length ? [{ at, rank: ranks.get(call)! }] : []));
+  return {
+    most(start, end) {
+      let least = SEVERITIES.length;
+      for (const { at, rank: found } of positions) if (start <= at && at < end) least = Math.min(least, found);
+      return SEVERITIES[least] ?? null;
+    },
+  };
+}

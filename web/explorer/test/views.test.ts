@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 // @ts-expect-error: a module without types, which the tests in the browser use, too.
-import { network, twoFiles } from "../e2e/documents.mjs";
-import { lineOf, marksOf, targetOfPath, targetsOfLines } from "../src/links";
+import { network } from "../e2e/documents.mjs";
+import { lineOf, marksOf, severitiesOf, targetOfPath, targetsOfLines } from "../src/links";
 import { methodsOf } from "../src/model";
 import {
   addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
@@ -84,4 +84,12 @@ test("the region of a byte", () => {
   const regions: [number, number, number, number, number, null][] = [[0, 4, 0, 0, 0, null], [4, 8, 0, 0, 0, null], [16, 4, 0, 0, 0, null]];
   assert.deepEqual([0, 3, 4, 11, 12, 16, 20].map((offset) => regionAt(regions, offset)), [0, 0, 1, 1, -1, 2, -1]);
   assert.equal(regionAt([], 0), -1);
+});
+test("the highest severity of findings about a range of calls", () => {
+  const document = network(20);
+  document.files[0].findings.push({ rule: "G-02", severity: "malformed", found: "", expected: "" });
+  const method = methodsOf(document)[0]!;
+  method.values[method.calls[5]!.data.writes![0]!]!.findings = [1];
+  const severities = severitiesOf(document, method);
+  assert.deepEqual([[0, 1], [1, 5], [5, 6], [0, 20]].map(([start, end]) => severities.most(start!, end!)), ["suspicious", null, "malformed", "malformed"]);
 });

@@ -1,9 +1,10 @@
 // The graph on its canvas: builds scenes in slices of time, moves the camera, and turns input into changes of the state.
 import { effect } from "@preact/signals";
 import { measurementOf } from "../heat";
+import { severitiesOf } from "../links";
 import { hitCounts } from "../search";
 import { type State, callOf } from "../state";
-import { type Part, chainTo, isOpenable } from "../tree";
+import { type Part, chainTo, isInner, isOpenable } from "../tree";
 import { type Camera, READABLE, centre, clamp, fit, pan, zoom } from "./camera";
 import type { Point } from "./layout";
 import { type Label, type Style, type Theme, boxAt, isSign, isSummarized, measureText, paint, visibleBoxes } from "./paint";
@@ -18,7 +19,7 @@ export interface Controller {
   walk(direction: "up" | "down" | "left" | "right"): void;
   toggleSelected(): void;
   /** For tests: what is painted. */
-  readonly boxes: () => { id: string; title: string; x: number; y: number; width: number; height: number; isOpen: boolean }[];
+  readonly boxes: () => { id: string; title: string; severity: string | null; x: number; y: number; width: number; height: number; isOpen: boolean }[];
   readonly labels: () => { id: string; text: string; isEdge?: boolean; x: number; y: number; width: number; height: number }[];
   /** Edges on the screen, in the innermost group that they lead through. */
   readonly edges: () => { from: string; to: string; points: Point[]; isCut: boolean }[];
@@ -88,6 +89,18 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     heatCache = { key, heat: found };
     return found;
   }
+  let severityCache: { scene: Scene; severity: Style["severity"] } | null = null;
+  /** What findings say of the boxes of a scene. */
+  function severityOf(at: Scene): Style["severity"] {
+    if (severityCache?.scene !== at) {
+      const method = state.method.value;
+      const found = method && severitiesOf(state.document, method);
+      const isMarked = ({ part }: Box) => part.kind === "call" || (part.kind === "group" && !isInner(part));
+      const severities = new Map(at.boxes.map((box) => [box, found && isMarked(box) ? found.most(box.part.start, box.part.end) : null]));
+      severityCache = { scene: at, severity: (box) => severities.get(box) ?? null };
+    }
+    return severityCache.severity;
+  }
   let hitCache: { key: unknown[]; hits: ReadonlySet<Box> } | null = null;
   /** Boxes that contain hits of the search. */
   function hitsOf(at: Scene): ReadonlySet<Box> | null {
@@ -102,7 +115,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
   }
   function style(at: Scene): Style {
     const selected = selectedBox(at);
-    return { theme, isDark: state.isDark.value, isComparison: state.document.changes != null && state.heat.value === null, selected: new Set(selected ? [selected] : []), hovered, hits: hitsOf(at), heat: heatOf(at) };
+    return { theme, isDark: state.isDark.value, isComparison: state.document.changes != null && state.heat.value === null, selected: new Set(selected ? [selected] : []), hovered, hits: hitsOf(at), heat: heatOf(at), severity: severityOf(at) };
   }
 
   // Building.
@@ -216,7 +229,8 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
       if (found !== hovered) {
         hovered = found && !found.children ? found : null;
         // Texts may be clipped in the box.
-        canvas.title = hovered ? [hovered.title, ...hovered.lines].join("\n") : "";
+        const severity = hovered && scene && severityOf(scene)(hovered);
+        canvas.title = hovered ? [hovered.title, ...hovered.lines, ...(severity ? [`findings: ${severity}`] : [])].join("\n") : "";
         draw();
       }
       canvas.style.cursor = found && (!found.children || isSign(found, camera, point)) ? "pointer" : "grab";
@@ -369,7 +383,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
       const box = scene && selectedBox(scene);
       if (box && isOpenable(box.part)) state.toggle(box.part.id);
     },
-    boxes: () => visible().map((box) => ({ id: box.part.id, title: box.title, isOpen: box.children !== null && !isSummarized(box, camera.scale), ...place(box) })),
+    boxes: () => visible().map((box) => ({ id: box.part.id, title: box.title, severity: scene && severityOf(scene)(box), isOpen: box.children !== null && !isSummarized(box, camera.scale), ...place(box) })),
     labels: () => labels.map(({ box, ...label }) => ({ id: box.part.id, ...label })),
     edges: () => (scene?.routes ?? []).flatMap(({ points, edges, cut }) => edges.map((at) => ({
       from: scene!.edges[at]!.from, to: scene!.edges[at]!.to, isCut: cut !== null,

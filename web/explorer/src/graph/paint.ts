@@ -21,6 +21,8 @@ export interface Style {
   readonly isMap?: boolean;
   /** Two files: only what differs has a colour. */
   readonly isComparison: boolean;
+  /** The highest severity of the findings about a box. */
+  readonly severity: (box: Box) => string | null;
   /** From 0 to 1, with a text; null without heat. */
   readonly heat: ((box: Box) => { part: number; text: string } | null) | null;
 }
@@ -292,6 +294,8 @@ function paintTexts(
     context.fillStyle = ink;
     context.fillText(badge, x + width - badgeWidth - sign + 2, top + title / 2);
   }
+  const severity = isOpen ? null : style.severity(box);
+  if (severity !== null) mark(context, { x: x + width - 2, y: y + 2 }, style.theme[severity === "note" ? "muted" : severity === "suspicious" ? "changed" : "removed"], style.theme.page);
   if (sign > 0 && height >= 14) {
     context.strokeStyle = ink;
     context.lineWidth = 1.4;
@@ -302,6 +306,19 @@ function paintTexts(
     if (!box.children) { context.moveTo(cx, cy - r); context.lineTo(cx, cy + r); }
     context.stroke();
   }
+}
+/** A dot with "!" at the corner of a box with findings. */
+function mark(context: CanvasRenderingContext2D, { x, y }: Point, colour: string, ink: string): void {
+  context.beginPath();
+  context.arc(x, y, 6, 0, 2 * Math.PI);
+  context.fillStyle = colour;
+  context.fill();
+  context.lineWidth = 1;
+  context.strokeStyle = ink;
+  context.stroke();
+  context.fillStyle = ink;
+  context.fillRect(x - 0.8, y - 3.5, 1.6, 4.4);
+  context.fillRect(x - 0.8, y + 2, 1.6, 1.6);
 }
 function isLight(colour: string): boolean {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));

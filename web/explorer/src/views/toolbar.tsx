@@ -11,7 +11,8 @@ export function Toolbar({ state }: { state: State }) {
   const method = state.method.value;
   const heats = useMemo(() => (method ? heatsOf(state.document, method) : []), [method]);
   const groupings = useMemo(() => (method ? groupingsOf(method).possible : []), [method]);
-  const { name, before } = state.document;
+  const { name, before, files } = state.document;
+  const findings = files.reduce((sum, { findings: list = [] }) => sum + list.length, 0);
   return (
     <header class="toolbar">
       <h1 title={before ? `${before} → ${name}` : name}><bdi>{before ? `${before.split("/").pop()} → ` : ""}{name.split("/").pop()}</bdi></h1>
@@ -19,6 +20,7 @@ export function Toolbar({ state }: { state: State }) {
       {method && <SearchBox state={state} />}
       {groupings.length > 1 && <label class="wide">Groups <select value={state.by.value} onChange={(event) => { state.grouping.value = event.currentTarget.value as Grouping; }}>{groupings.map((by) => <option value={by}>by {by}</option>)}</select></label>}
       {heats.length > 0 && <label class="wide">Colour <select value={state.heat.value ?? ""} onChange={(event) => { state.heat.value = (event.currentTarget.value || null) as Heat | null; }}><option value="">by kind</option>{heats.map((heat) => <option value={heat}>by {heat}</option>)}</select></label>}
+      {findings > 0 && <button type="button" class="marks" title="Show the findings" onClick={() => { state.tab.value = "findings"; }}><span aria-hidden="true">!</span> {counted(findings, "finding")}</button>}
       <button type="button" class="help" aria-label="Help" title="Help (?)" onClick={() => { state.isHelpOpen.value = true; }}>?</button>
     </header>
   );
