@@ -1,6 +1,6 @@
 // A method as the views use it: its calls in the order in which they are drawn, with what an older file had and this one
 // has not. All of it is derived from the document; nothing here knows of the page.
-import type { Callee, MethodData, NodeData, PayloadData, ReportDocument, ValueData } from "./document";
+import type { Callee, MethodData, NodeData, OperationData, PayloadData, ReportDocument, ValueData } from "./document";
 import { shortName } from "./names";
 
 export type Change = "added" | "removed" | "changed";
@@ -191,4 +191,22 @@ export function constantBytes(method: Method, call: Call): number {
   const payload = payloadOf(method, call);
   const own = (call.data.reads ?? []).reduce((sum, [read]) => sum + (method.values[read]?.content === "constant" ? method.values[read]?.bytes ?? 0 : 0), 0);
   return own + (payload?.values.reduce((sum, value) => sum + (value.bytes ?? 0), 0) ?? 0);
+}
+
+// Attributes of operations that their constants or shapes say, too.
+const TOLD = new Set(["kernel", "group_input_channels", "group_output_channels", "output_min", "output_max"]);
+/** What is not usual about an operation of a payload, as `clamp 0…6, stride 2 2`. */
+export function attributesOf({ attributes = [], roles = [] }: OperationData): string[] {
+  const valueOfAttribute = (wanted: string) => attributes.find(([name]) => name === wanted)?.[1];
+  const [least, most] = [valueOfAttribute("output_min"), valueOfAttribute("output_max")];
+  const clamp = least === undefined && most === undefined ? [] : [`clamp ${least ?? "−∞"}…${most ?? "∞"}`];
+  const isUsual = (name: string, text: string) => isDefault(name, text) || (name === "stride" && text === "1 1") || ((name === "padding" || name === "adjustment") && /^[0 ]*$/.test(text));
+  // Only a filter has the size of the kernel.
+  const isTold = (name: string) => TOLD.has(name) && (name !== "kernel" || roles.includes("filter"));
+  return [...clamp, ...attributes.filter(([name, text]) => !isTold(name) && !isUsual(name, text)).map(([name, text]) => `${name} ${text}`)];
+}
+/** The role of an argument of an operation; the only input has no number. */
+export function roleOf({ roles = [] }: OperationData, at: number): string {
+  const role = roles[at] ?? `input ${at}`;
+  return role === "input1" && !roles.includes("input2") ? "input" : role;
 }

@@ -9,7 +9,7 @@ import { ENTRY, EXIT, layoutLevel, skipsOf } from "../src/graph/layout";
 import { clamp, fit, zoom } from "../src/graph/camera";
 import { measurementOf } from "../src/heat";
 import { mainKind } from "../src/kinds";
-import { type Method, argumentsOf, methodsOf, parametersOf } from "../src/model";
+import { type Method, argumentsOf, attributesOf, methodsOf, parametersOf, roleOf } from "../src/model";
 import { periodOf } from "../src/period";
 import { hitCounts, search } from "../src/search";
 import { chainTo, chainToId, groupingsOf, openFirst, pathsOf, summaryOf, treeOf } from "../src/tree";
@@ -105,6 +105,14 @@ test("a group has the kind of its work, and boxes have the shapes of results", (
   const scene = sceneFor(methodsOf(network(40))[0]!, new Set(["0-15", "0-3"]));
   assert.equal(scene.byId.get("0")!.lines[0], "1×16×32×32 layer0_block0_conv");
   assert.equal(scene.byId.get("4-7")!.lines[0], "1×16×32×32");
+});
+test("operations of XNNPACK have what is not usual", () => {
+  const attributes: [string, string][] = [["padding", "0 0 0 0"], ["kernel", "3 3"], ["stride", "2 2"], ["dilation", "1 1"], ["group_input_channels", "3"], ["groups", "1"], ["adjustment", "0 0"], ["output_min", "0"], ["output_max", "6"]];
+  const node = { name: "conv2d", reads: [0, 1, 2], writes: [3], roles: ["input1", "filter", "bias"], attributes };
+  assert.deepEqual(attributesOf(node), ["clamp 0…6", "stride 2 2"]);
+  assert.deepEqual(attributesOf({ ...node, attributes: [["kernel", "3 3"], ["stride", "1 1"], ["padding", "1 1 1 1"]], roles: ["input"] }), ["kernel 3 3", "padding 1 1 1 1"]);
+  assert.deepEqual([0, 1].map((at) => roleOf(node, at)), ["input", "filter"]);
+  assert.equal(roleOf({ ...node, roles: ["input1", "input2"] }, 0), "input1");
 });
 test("many inputs are one box", () => {
   const method = methodsOf(methods())[1]!;

@@ -3,7 +3,7 @@
 import { mainKind } from "../kinds";
 import { type Edge, edgesOf } from "../edges";
 import { flowOf, payloadFlow } from "../flow";
-import { type Call, type Change, type Method, isDefault, parametersOf, payloadOf, sizesOf } from "../model";
+import { type Call, type Change, type Method, attributesOf, parametersOf, payloadOf, sizesOf } from "../model";
 import { compactType, counted } from "../names";
 import { type Part, isInner, isOpenable, membersOf, summaryOf } from "../tree";
 import { ENTRY, EXIT, type LevelEdge, type Placed, type Point, layoutLevel, skipsOf } from "./layout";
@@ -224,8 +224,9 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
         const value = payload.values[read];
         return value?.bytes === undefined ? [] : [`${node.roles?.[at] ?? "constant"} ${sizesOf(value.type ?? "")}`];
       });
-      const attributes = (node.attributes ?? []).filter(([name, text]) => !isDefault(name, text)).map(([name, text]) => `${name} ${text}`);
-      return { title: part.title, lines: filled([sizesOf(payload.values[node.writes[0] ?? -1]?.type ?? ""), ...wrapped([...constants, ...attributes].join(", "))]), kind: node.kind ?? "other", change: null, isDelegate: true };
+      const attributes = attributesOf(node);
+      const first = attributes[0]?.startsWith("clamp ") ? 1 : 0;
+      return { title: part.title, lines: filled([sizesOf(payload.values[node.writes[0] ?? -1]?.type ?? ""), ...wrapped([...attributes.slice(0, first), ...constants, ...attributes.slice(first)].join(", "))]), kind: node.kind ?? "other", change: null, isDelegate: true };
     }
     case "group": {
       const inner = isInner(part);

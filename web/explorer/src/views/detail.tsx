@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Selection } from "../address";
 import { duration, bytes, compactType, counted, decimal, frequent, grouped, percent } from "../names";
 import { lineOf, marksOf } from "../links";
-import { type Call, type Method, argumentsOf, differencesOf, listText, payloadOf } from "../model";
+import { type Call, type Method, argumentsOf, differencesOf, listText, payloadOf, roleOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
 import { isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";
@@ -168,7 +168,7 @@ function Operation({ state, method, index, operation }: { state: State; method: 
         ...(node.attributes ?? []).map(([name, text]) => [name, <span class="mono">{text}</span>] as const),
       ]} />
       <h3>Arguments</h3>
-      <table class="arguments"><tbody>{node.reads.map((number, at) => row(number, node.roles?.[at] ?? `input ${at}`))}{node.writes.map((number) => row(number, "out"))}</tbody></table>
+      <table class="arguments"><tbody>{node.reads.map((number, at) => row(number, roleOf(node, at)))}{node.writes.map((number) => row(number, "out"))}</tbody></table>
     </section>
   );
 }
