@@ -231,6 +231,15 @@ test("views lead to each other", async (t) => {
   assert.match(await hash(page), /^#weight=[^&]*&forward\/0-15&/);
 });
 
+test("times are colours of the graph unless others are chosen", async (t) => {
+  const page = await open(t, network(40, { times: true }));
+  assert.match(await page.locator(".legend.over").innerText(), /time: 0\s*468 µs|time: 0\s*90 µs/);
+  await page.selectOption(".toolbar select >> nth=-1", "kind");
+  await settled(page);
+  assert.equal(await hash(page), "#heat=kind");
+  assert.match(await page.locator(".legend.over").innerText(), /convolution/);
+});
+
 test("events of the timeline are chosen by the keyboard", async (t) => {
   const page = await open(t, network(40, { delegated: true, times: true }), "#tab=time");
   await page.click("text=timeline");
@@ -261,6 +270,8 @@ test("two files are one graph with what differs", async (t) => {
   const page = await open(t, twoFiles(40), "#tab=differences");
   assert.ok((await boxes(page)).some(({ id }) => id === "40"), "an instruction that was removed");
   assert.deepEqual(await page.locator(".legend.over").innerText().then((text) => text.trim().split(/\s+/)), ["added", "removed", "changed"]);
+  assert.match(await page.locator(".side .facts").innerText(), /41 → 40: 10 convolution/);
+  assert.equal(await page.locator(".toolbar select >> nth=-1").locator("option").first().innerText(), "by change");
   assert.match(await page.locator(".totals").innerText(), /instructions\s+41\s+40\s+−1/);
 });
 

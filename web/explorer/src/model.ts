@@ -1,7 +1,7 @@
 // A method as the views use it: its calls in the order in which they are drawn, with what an older file had and this one
 // has not. All of it is derived from the document; nothing here knows of the page.
-import type { Callee, MethodData, NodeData, OperationData, PayloadData, ReportDocument, ValueData } from "./document";
-import { shortName } from "./names";
+import type { Callee, Difference, MethodData, NodeData, OperationData, PayloadData, ReportDocument, ValueData } from "./document";
+import { counted, shortName } from "./names";
 
 export type Change = "added" | "removed" | "changed";
 
@@ -118,6 +118,16 @@ const valueOf = (data: ValueData): Value => (data.name !== undefined && data.typ
 
 export function differencesOf(document: ReportDocument) {
   return document.changes?.differences ?? document.changes?.list ?? [];
+}
+
+/** Both sides of a difference; of the number of calls of an operator, its name is there once: `hardtanh 35 → 32 calls`. */
+export function differenceText({ left, right }: Pick<Difference, "left" | "right">): string {
+  const [old, now] = [left?.value, right?.value].map((value) => (value == null ? undefined : String(value)));
+  const [before, after] = [old, now].map((text) => /^(.*): (\d+) calls?$/.exec(text ?? ""));
+  if (before && after && before[1] === after[1]) return `${shortName(before[1]!)} ${before[2]} → ${counted(Number(after[2]), "call")}`;
+  const only = before ?? after;
+  if (only && (old === undefined || now === undefined)) return `${shortName(only[1]!)} ${counted(Number(only[2]), "call")}`;
+  return [old, now].filter((text) => text !== undefined).join(" → ");
 }
 
 /** The payload of a call of a delegate, if it is decoded. */

@@ -1,10 +1,10 @@
 // What is shown: the method, the selection, open groups, the tab and settings, as signals. The address of the page and
 // these agree: a change of one changes the other.
-import { type Signal, batch, computed, effect, signal, untracked } from "@preact/signals";
+import { type ReadonlySignal, type Signal, batch, computed, effect, signal, untracked } from "@preact/signals";
 import { type Address, type Selection, formatAddress, parseAddress } from "./address";
 import type { ReportDocument } from "./document";
 import type { Heat } from "./heat";
-import { HEATS } from "./heat";
+import { HEATS, timesOf } from "./heat";
 import { type Method, methodsOf, payloadOf } from "./model";
 import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, isInner, openFirst, treeOf } from "./tree";
 
@@ -16,6 +16,9 @@ const FIRST = { least: 34, most: 130, area: 9000 };
 
 /** Widths up to this have no room for a panel at the side. */
 const NARROW = 700;
+
+/** Colours by kind, or by change of two files, or by a number. */
+export type Colour = Heat | "kind";
 
 /** Sizes of the panels, which outlive a document. */
 export interface Panels {
@@ -48,7 +51,9 @@ export interface State {
   readonly selection: Signal<Selection | null>;
   readonly weight: Signal<string | null>;
   readonly tab: Signal<Tab | null>;
-  readonly heat: Signal<Heat | null>;
+  /** What is chosen for the colours of boxes; null is the default: times if there are, otherwise kinds or changes. */
+  readonly colour: Signal<Colour | null>;
+  readonly heat: ReadonlySignal<Heat | null>;
   readonly grouping: Signal<Grouping | null>;
   readonly open: Signal<ReadonlySet<string>>;
   readonly query: Signal<string>;
@@ -96,12 +101,14 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   const selection = signal<Selection | null>(null);
   const weight = signal<string | null>(null);
   const tab = signal<Tab | null>(null);
-  const heat = signal<Heat | null>(null);
+  const colour = signal<Colour | null>(null);
   const grouping = signal<Grouping | null>(null);
   const open = signal<ReadonlySet<string>>(new Set());
   const settings = signal<ReadonlyMap<string, string>>(new Map());
   const reveals = signal(0);
   const method = computed(() => methods[methodIndex.value] ?? null);
+  const hasTimes = computed(() => method.value !== null && document.changes == null && timesOf(document, method.value).size > 0);
+  const heat = computed<Heat | null>(() => (colour.value === null ? (hasTimes.value ? "time" : null) : colour.value === "kind" ? null : colour.value));
   const choices = computed(() => (method.value ? groupingsOf(method.value) : { possible: [], first: "block" as Grouping }));
   const by = computed<Grouping>(() => (grouping.value && choices.value.possible.includes(grouping.value) ? grouping.value : choices.value.first));
   const most = () => Math.min(FIRST.most, Math.max(FIRST.least, Math.floor((size().width * size().height) / FIRST.area)));
@@ -135,7 +142,7 @@ export function createState(document: ReportDocument, { page, panels, size, keep
       const index = methods.findIndex(({ name }) => name === address.method);
       methodIndex.value = index < 0 ? first : index;
       grouping.value = GROUPINGS.find((name) => name === address.settings.get("by")) ?? null;
-      heat.value = HEATS.find((name) => name === address.settings.get("heat")) ?? null;
+      colour.value = (["kind", ...HEATS] as const).find((name) => name === address.settings.get("heat")) ?? null;
       last = tree.value;
       tab.value = tabs.find((name) => name === address.tab) ?? null;
       weight.value = address.weight;
@@ -153,7 +160,7 @@ export function createState(document: ReportDocument, { page, panels, size, keep
     const removed = [...firstOpen.value].filter((id) => !open.value.has(id));
     const all = new Map(settings.value);
     if (grouping.value) all.set("by", grouping.value);
-    if (heat.value) all.set("heat", heat.value);
+    if (colour.value) all.set("heat", colour.value);
     // A long list would be no address; the selection opens what contains it.
     if (added.length > 0 && added.length <= 60) all.set("open", added.join(","));
     if (removed.length > 0 && removed.length <= 60) all.set("closed", removed.join(","));
@@ -196,8 +203,8 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   });
 
   return {
-    document, methods, tabs, methodIndex, selection, weight, tab, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
-    settings, reveals, method, tree, plans: computed(() => plansOf(document, methods)), by, panels, size, isNarrow: () => size().width <= NARROW,
+    document, methods, tabs, methodIndex, selection, weight, tab, colour, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
+    settings, reveals, method, tree, by, panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;

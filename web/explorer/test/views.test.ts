@@ -4,10 +4,8 @@ import { test } from "node:test";
 // @ts-expect-error: a module without types, which the tests in the browser use, too.
 import { network } from "../e2e/documents.mjs";
 import { lineOf, marksOf, severitiesOf, targetOfPath, targetsOfLines } from "../src/links";
-import { methodsOf } from "../src/model";
-import {
-  addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
-} from "../src/plan";
+import { differenceText, methodsOf } from "../src/model";
+import { addressScale, aliveAt, eventText, ownersOf, scaleFor } from "../src/plan";
 import { firstMode, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 
@@ -92,4 +90,9 @@ test("the highest severity of findings about a range of calls", () => {
   method.values[method.calls[5]!.data.writes![0]!]!.findings = [1];
   const severities = severitiesOf(document, method);
   assert.deepEqual([[0, 1], [1, 5], [5, 6], [0, 20]].map(([start, end]) => severities.most(start!, end!)), ["suspicious", null, "malformed", "malformed"]);
+});
+test("differences of numbers of calls have the name of the operator once", () => {
+  assert.equal(differenceText({ left: { value: "aten::hardtanh.out: 35 calls" }, right: { value: "aten::hardtanh.out: 32 calls" } }), "hardtanh 35 → 32 calls");
+  assert.equal(differenceText({ left: null, right: { value: "aten::mul.out: 1 call" } }), "mul 1 call");
+  assert.equal(differenceText({ left: { value: "relu" }, right: { value: "gelu" } }), "relu → gelu");
 });

@@ -28,7 +28,10 @@ export interface Controller {
   dispose(): void;
 }
 
-export function createController(state: State, canvas: HTMLCanvasElement, map: HTMLCanvasElement, status: (text: string) => void): Controller {
+/** What the controller tells the view: that it is building, and the largest number of the heat. */
+interface Notes { status(text: string): void; scale(most: string): void }
+
+export function createController(state: State, canvas: HTMLCanvasElement, map: HTMLCanvasElement, { status, scale }: Notes): Controller {
   const context = canvas.getContext("2d", { alpha: false })!;
   const cache: LayoutCache = new Map();
   let scene: Scene | null = null;
@@ -86,6 +89,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
       const value = values.get(box) ?? 0;
       return value === 0 ? null : { part: Math.min(1, value / Math.max(most, 1e-9)), text: measurement.text(value) };
     };
+    scale(measurement.text(most));
     heatCache = { key, heat: found };
     return found;
   }

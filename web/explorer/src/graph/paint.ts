@@ -268,14 +268,17 @@ function paintTexts(
   const inset = Math.max(3, 8 * camera.scale);
   const line = Math.max(9, LINE * camera.scale);
   const step = line * 1.27;
-  const lines = isOpen || width < NARROW ? [] : box.lines.slice(0, Math.max(0, Math.floor((height - title - 4) / step)));
+  const sign = isOpenable(box.part) && width >= NARROW ? Math.max(13, 20 * camera.scale) : 0;
+  // The number of the heat is beside the title, or the first line, but never cut.
+  const heatWidth = heat === "" ? 0 : measureText(heat, false) * (line / LINE) + 8;
+  const isBeside = heat !== "" && heatWidth < (width - sign) * 0.5;
+  const texts = heat === "" || isBeside ? box.lines : [heat, ...box.lines];
+  const lines = isOpen || width < NARROW ? [] : texts.slice(0, Math.max(0, Math.floor((height - title - 4) / step)));
   const block = title + lines.length * step;
   const top = isOpen ? y + (room - title) / 2 : y + (height - block) / 2;
-  const sign = isOpenable(box.part) && width >= NARROW ? Math.max(13, 20 * camera.scale) : 0;
   // Colours of heat can be strong, so that the text is dark or light by what it is on.
   const ink = isLight(fill) ? "#14181f" : "#f3f5f8";
-  const badge = heat !== "" && width > 90 ? fitted(heat, false, line, width * 0.5).shown : "";
-  const badgeWidth = badge === "" ? 0 : measureText(badge, false) * (line / LINE) + 8;
+  const badgeWidth = isBeside ? heatWidth : 0;
   context.textBaseline = "middle";
   const put = (text: string, isTitle: boolean, wanted: number, at: number, most: number, colour: string) => {
     const { shown, size, wide } = fitted(text, isTitle, wanted, most);
@@ -289,10 +292,10 @@ function paintTexts(
   };
   put(box.title, true, title, top + title / 2, width - inset * 1.6 - sign - badgeWidth, ink);
   lines.forEach((text, at) => put(text, false, line, top + title + step * (at + 0.55), width - inset * 1.6, mix(ink, fill, 0.22)));
-  if (badge !== "") {
+  if (isBeside) {
     context.font = `${line}px ${FONT}`;
     context.fillStyle = ink;
-    context.fillText(badge, x + width - badgeWidth - sign + 2, top + title / 2);
+    context.fillText(heat, x + width - badgeWidth - sign + 2, top + title / 2);
   }
   const severity = isOpen ? null : style.severity(box);
   if (severity !== null) mark(context, { x: x + width - 2, y: y + 2 }, style.theme[severity === "note" ? "muted" : severity === "suspicious" ? "changed" : "removed"], style.theme.page);

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Selection } from "../address";
 import { duration, bytes, compactType, counted, decimal, frequent, grouped, percent } from "../names";
 import { lineOf, marksOf } from "../links";
-import { type Call, type Method, argumentsOf, differencesOf, listText, payloadOf, roleOf } from "../model";
+import { type Call, type Method, argumentsOf, differenceText, differencesOf, listText, payloadOf, roleOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
 import { isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";
@@ -34,13 +34,16 @@ function Overview({ state, method }: { state: State; method: Method }) {
   const time = profile?.methods.find(({ index }) => index === method.index)?.executions;
   const { contents } = state.document.files[0] ?? {};
   const releases = contents?.releases ?? [];
+  const calls = method.calls.filter(({ change }) => change !== "removed");
+  const { base } = state.document;
+  const old = base?.graph?.methods[base.methods[method.index]?.method ?? -1];
   return (
     <section>
       <h2><bdi>{method.name}</bdi></h2>
       <Facts rows={[
         contents?.format !== undefined && ["file", <button type="button" class="inline" onClick={() => { state.tab.value = "summary"; }}>{contents.format}, {bytes(contents.bytes ?? 0)}</button>],
         releases.length > 0 && ["releases", releases.length > 1 ? `${releases[0]} to ${releases[releases.length - 1]}` : releases[0]],
-        ["calls", `${grouped(data.nodes.length)}: ${frequent(method.calls.map(({ name }) => name), 5)}`],
+        ["calls", `${old ? `${grouped(old.nodes.length)} → ` : ""}${grouped(data.nodes.length)}: ${frequent(calls.map(({ name }) => name), 5)}`],
         ["values", grouped(data.values.length)],
         data.delegates.length > 0 && ["delegates", frequent(data.delegates.map(({ backend }) => backend))],
         planned !== undefined && ["planned memory", <button type="button" class="inline" onClick={() => { state.tab.value = "memory"; }}>{bytes(planned)}</button>],
@@ -231,7 +234,7 @@ export function Marks({ state, findings, differences }: { state: State; findings
     })}</ul></>}
     {differences.length > 0 && <><h3>Differences</h3><ul class="plain">{differences.map((index) => {
       const found = changes[index];
-      return found && <li class={`difference ${found.area === "layout" ? "layout" : found.kind}`}><bdi>{found.path}</bdi><div>{[found.left?.value, found.right?.value].filter((value) => value != null).map(String).join(" → ")}</div></li>;
+      return found && <li class={`difference ${found.area === "layout" ? "layout" : found.kind}`}><bdi>{found.path}</bdi><div>{differenceText(found)}</div></li>;
     })}</ul></>}
   </>;
 }

@@ -5,6 +5,7 @@ import { type Target, targetOfPath, targetsOfMarks } from "../links";
 import { differencesOf } from "../model";
 import { change, counted, grouped } from "../names";
 import type { State } from "../state";
+import { Path } from "./parts";
 import { Table } from "./table";
 
 export function DifferencesView({ state }: { state: State }) {
@@ -24,7 +25,7 @@ export function DifferencesView({ state }: { state: State }) {
         <Table label="differences" rows={rows} onChoose={({ target }) => { if (target) state.select(target.selection, { method: target.method }); }}
           rowClass={({ difference }) => `difference ${difference.area === "layout" ? "layout" : difference.kind}`} columns={[
             { title: "kind", value: ({ difference }) => difference.kind, width: "80px" }, { title: "area", value: ({ difference }) => difference.area, width: "80px" },
-            { title: "path", value: ({ difference }) => difference.path }, { title: "before", value: ({ difference }) => text(difference.left?.value) }, { title: "now", value: ({ difference }) => text(difference.right?.value) },
+            { title: "path", value: ({ difference }) => difference.path, show: ({ difference }) => <Path path={difference.path} /> }, { title: "before", value: ({ difference }) => text(difference.left?.value) }, { title: "now", value: ({ difference }) => text(difference.right?.value) },
           ]}><span class="quiet"><bdi>{before}</bdi> → <bdi>{name}</bdi></span></Table>
       </div>
       <div class="aside">

@@ -11,9 +11,10 @@ export function GraphView({ state, onReady }: { state: State; onReady: (controll
   const canvas = useRef<HTMLCanvasElement>(null);
   const map = useRef<HTMLCanvasElement>(null);
   const [status, setStatus] = useState("");
+  const [most, setMost] = useState("");
   const controller = useRef<Controller | null>(null);
   useEffect(() => {
-    const made = createController(state, canvas.current!, map.current!, setStatus);
+    const made = createController(state, canvas.current!, map.current!, { status: setStatus, scale: setMost });
     controller.current = made;
     onReady(made);
     return () => { made.dispose(); onReady(null); };
@@ -38,18 +39,19 @@ export function GraphView({ state, onReady }: { state: State; onReady: (controll
         <button type="button" class="text" title="Open all groups" onClick={() => state.openAll()}>open all</button>
         <button type="button" class="text" title="Close all groups" onClick={() => state.closeAll()}>close all</button>
       </div>
-      <Legend state={state} kinds={kinds} />
+      <Legend state={state} kinds={kinds} most={most} />
       <canvas ref={map} class="map" role="img" aria-label="Map of the graph" />
       {status !== "" && <span class="status" role="status">{status}</span>}
     </div>
   );
 }
-function Legend({ state, kinds }: { state: State; kinds: readonly string[] }) {
+/** Kinds with their colours, or changes, or the range of numbers, of which the largest is `most`. */
+function Legend({ state, kinds, most }: { state: State; kinds: readonly string[]; most: string }) {
   const hasChanges = state.document.changes != null;
   return (
     <div class="legend over" aria-label="Legend" role="group">
       {hasChanges && !state.heat.value && ["added", "removed", "changed"].map((change) => <span><span class={`swatch change-${change}`} /> {change}</span>)}
-      {state.heat.value ? <span class="ramp"><span>least {state.heat.value}</span><span class="gradient" /><span>most</span></span>
+      {state.heat.value ? <span class="ramp"><span>{state.heat.value}: 0</span><span class="gradient" /><span>{most}</span></span>
         : !hasChanges && kinds.map((kind) => <span><Swatch kind={kind} isDark={state.isDark.value} /> {KINDS.get(kind)?.title}</span>)}
     </div>
   );

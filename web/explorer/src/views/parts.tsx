@@ -79,6 +79,12 @@ export function Histogram({ statistics, isSmall }: { statistics: Statistics; isS
     </svg>
   );
 }
+/** A path of which the numbers are visible if it does not fit: `methods.f…instructions[12].args[0]`. */
+export function Path({ path }: { path: string }) {
+  const at = Math.max(0, path.search(/\w+\[\d/));
+  const [head, tail] = [path.slice(0, at), path.slice(at)];
+  return <span class="path" title={path}><bdi>{head}</bdi><bdi>{tail}</bdi></span>;
+}
 /** A button that shows a selection in the graph. */
 export function Link({ state, method, selection, children }: { state: State; method: number; selection: Parameters<State["select"]>[0]; children: ComponentChildren }) {
   return <button type="button" class="inline" onClick={() => state.select(selection, { method })}>{children}</button>;

@@ -1,9 +1,9 @@
 // The line at the top: file, method, search, grouping, heat.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { heatsOf, type Heat } from "../heat";
+import { heatsOf } from "../heat";
 import { counted } from "../names";
 import { search } from "../search";
-import type { State } from "../state";
+import type { Colour, State } from "../state";
 import { type Grouping, groupingsOf } from "../tree";
 import { Swatch } from "./parts";
 
@@ -19,7 +19,7 @@ export function Toolbar({ state }: { state: State }) {
       {state.methods.length > 1 && <label class="method">Method <select value={state.methodIndex.value} onChange={(event) => state.select(null, { method: Number(event.currentTarget.value), reveal: false })}>{state.methods.map(({ name: title, calls }, index) => <option value={index}>{title} ({calls.length})</option>)}</select></label>}
       {method && <SearchBox state={state} />}
       {groupings.length > 1 && <label class="wide">Groups <select value={state.by.value} onChange={(event) => { state.grouping.value = event.currentTarget.value as Grouping; }}>{groupings.map((by) => <option value={by}>by {by}</option>)}</select></label>}
-      {heats.length > 0 && <label class="wide">Colour <select value={state.heat.value ?? ""} onChange={(event) => { state.heat.value = (event.currentTarget.value || null) as Heat | null; }}><option value="">by kind</option>{heats.map((heat) => <option value={heat}>by {heat}</option>)}</select></label>}
+      {heats.length > 0 && <label class="wide">Colour <select value={state.heat.value ?? "kind"} onChange={(event) => { state.colour.value = event.currentTarget.value as Colour; }}><option value="kind">{state.document.changes ? "by change" : "by kind"}</option>{heats.map((heat) => <option value={heat}>by {heat}</option>)}</select></label>}
       {findings > 0 && <button type="button" class="marks" title="Show the findings" onClick={() => { state.tab.value = "findings"; }}><span aria-hidden="true">!</span> {counted(findings, "finding")}</button>}
       <button type="button" class="help" aria-label="Help" title="Help (?)" onClick={() => { state.isHelpOpen.value = true; }}>?</button>
     </header>
