@@ -25,7 +25,7 @@ export function sizeTree(files: readonly FileData[], mode: SizeMode): SizePart {
   const trees = files.flatMap((file): SizePart[] => {
     const tree = mode === "tensor" || mode === "module" ? file.tensors : file.size;
     if (!tree) return [];
-    const children = mode === "tensor" ? tree.children?.map(leaf) : mode === "module" ? byModule(tree.children ?? []) : mode === "segment" ? tree.children?.map(branch) : byKind(tree.children ?? []);
+    const children = mode === "tensor" ? withStructure(tree.children ?? []) : mode === "module" ? byModule(tree.children ?? []) : mode === "segment" ? tree.children?.map(branch) : byKind(tree.children ?? []);
     return [{ name: file.name.split("/").pop() ?? file.name, path: file.name, bytes: tree.bytes, children: limited(shortened(children ?? [])) }];
   });
   if (trees.length === 1) return trees[0]!;
@@ -40,6 +40,16 @@ function cleaned(name: string): string {
 /** True for a name that is followed by its path. */
 const isTensor = ({ path }: SizePart): boolean => path.endsWith(")") && path.includes(" (");
 const leaf = ({ name, bytes }: SizeNode): SizePart => ({ name: cleaned(name), path: name, bytes });
+const STRUCTURE = "structure of the file";
+/** Tensors, and all that is not one as one part. */
+function withStructure(nodes: readonly SizeNode[]): SizePart[] {
+  const parts = nodes.map(leaf);
+  const rest = parts.filter((part) => !isTensor(part));
+  if (rest.length < 2 || rest.length === parts.length) return parts;
+  return [...parts.filter(isTensor), { name: STRUCTURE, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0), children: limited(rest) }];
+}
+/** The role of a tensor, `weight` of `conv_3.weight`; colours show it. */
+export const sizeRole = ({ name, path }: SizePart): string => (path.includes(" (") ? name.replace(/^.*[._ ]/, "").replace(/[\d[\]]+/g, "") : name);
 function branch({ name, bytes, children }: SizeNode): SizePart {
   // A level with one part is none.
   if (children?.length === 1) return { ...branch(children[0]!), name: cleaned(name) };
@@ -68,7 +78,7 @@ function byModule(tensors: readonly SizeNode[]): SizePart[] {
   for (const node of tensors) {
     const part = leaf(node);
     const isNamed = isTensor(part);
-    const path = isNamed ? part.name.split(".") : ["structure of the file"];
+    const path = isNamed ? part.name.split(".") : [STRUCTURE];
     let at = root;
     for (const name of isNamed ? path.slice(0, -1) : path) {
       let next = at.parts.get(name);
@@ -100,5 +110,5 @@ function limited(parts: readonly SizePart[]): SizePart[] {
   const sorted = [...parts].sort((a, b) => b.bytes - a.bytes);
   if (sorted.length <= PARTS) return sorted;
   const rest = sorted.slice(PARTS);
-  return [...sorted.slice(0, PARTS), { name: `${rest.length} more`, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0), children: limited(rest) }];
+  return [...sorted.slice(0, PARTS), { name: `${rest.length} more`, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0) }];
 }

@@ -6,7 +6,7 @@ import { network } from "../e2e/documents.mjs";
 import { lineOf, marksOf, severitiesOf, targetOfPath, targetsOfLines } from "../src/links";
 import { differenceText, methodsOf } from "../src/model";
 import { addressScale, aliveAt, eventText, ownersOf, scaleFor } from "../src/plan";
-import { firstMode, sizeTree } from "../src/sizes";
+import { firstMode, sizeRole, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 
 test("trees of sizes add up, by each mode", () => {
@@ -28,6 +28,7 @@ test("more than 250 parts are 250 and the rest", () => {
   const { children } = sizeTree(files, "tensor");
   assert.equal(children!.length, 251);
   assert.equal(children![250]!.bytes, 2750);
+  assert.equal(children![250]!.children, undefined, "no tree in the tree");
 });
 test("a plan: what is alive, by whom it is written, and scales", () => {
   const document = network(20);
@@ -95,4 +96,10 @@ test("differences of numbers of calls have the name of the operator once", () =>
   assert.equal(differenceText({ left: { value: "aten::hardtanh.out: 35 calls" }, right: { value: "aten::hardtanh.out: 32 calls" } }), "hardtanh 35 → 32 calls");
   assert.equal(differenceText({ left: null, right: { value: "aten::mul.out: 1 call" } }), "mul 1 call");
   assert.equal(differenceText({ left: { value: "relu" }, right: { value: "gelu" } }), "relu → gelu");
+});
+test("what is no tensor is one part", () => {
+  const files = [{ name: "m.pte", tensors: { name: "", bytes: 6, children: [{ name: "a.weight (methods.f.values[0])", bytes: 1 }, { name: "methods.f.values", bytes: 2 }, { name: "methods.f.chains", bytes: 3 }] } }];
+  const { children } = sizeTree(files, "tensor");
+  assert.deepEqual(children!.map(({ name, bytes }) => [name, bytes]), [["structure of the file", 5], ["a.weight", 1]]);
+  assert.deepEqual(children!.map(sizeRole), ["structure of the file", "weight"]);
 });

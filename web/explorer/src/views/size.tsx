@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { targetOfPath } from "../links";
 import { mix } from "../graph/paint";
 import { bytes, clip, grouped, percent } from "../names";
-import { SIZE_MODES, type SizeMode, type SizePart, firstMode, sizeTree } from "../sizes";
+import { SIZE_MODES, type SizeMode, type SizePart, firstMode, sizeRole, sizeTree } from "../sizes";
 import type { State } from "../state";
 import { colourOf, KINDS } from "../kinds";
 import { colourNamed, useSize } from "./parts";
@@ -48,14 +48,12 @@ export function SizeView({ state }: { state: State }) {
     if (target) state.select(target.selection, { method: target.method });
     else if (steps.length > 0) setTrail([...path, steps[0]!]);
   };
-  const groupOf = (cell: Cell) => cell.ancestors().reverse()[1]?.data.name ?? cell.data.name;
-  const colours = useMemo(() => {
-    const groups = [...new Set((top.children ?? []).map(({ name }) => name))];
-    // In a list of tensors, colours show the role: weight, bias, ...
-    const key = (name: string) => (mode === "tensor" ? name.replace(/^.*[._ ]/, "").replace(/[\d[\]]+/g, "") : name);
-    const keys = [...new Set(groups.map(key))];
-    return (name: string) => colourOf(PALETTE[Math.max(0, keys.indexOf(key(name))) % PALETTE.length]!, state.isDark.value);
-  }, [top, state.isDark.value]);
+  const groupOf = (cell: Cell) => cell.ancestors().reverse()[1]?.data ?? cell.data;
+  // In a list of tensors, colours show the role: weight, bias, ...
+  const key = (part: SizePart) => (mode === "tensor" ? sizeRole(part) : part.name);
+  const keys = useMemo(() => [...new Set((top.children ?? []).map(key))], [top]);
+  const colourOfKey = (name: string) => colourOf(PALETTE[Math.max(0, keys.indexOf(name)) % PALETTE.length]!, state.isDark.value);
+  const roles = mode === "tensor" && keys.length <= PALETTE.length ? keys : [];
   const page = colourNamed("page");
   const describe = (cell: Cell) => `${cell.data.path || cell.data.name}: ${grouped(cell.data.bytes)} bytes, ${percent(cell.data.bytes, tree.bytes)} of ${tree.name}`;
   const set = (nextMode: string, nextShape: string) => { setTrail([]); state.setting("size", nextMode === first && nextShape === "treemap" ? null : `${nextMode}-${nextShape}`); };
@@ -67,11 +65,12 @@ export function SizeView({ state }: { state: State }) {
         <nav class="trail" aria-label="Part that is shown">{path.map((part, at) => <button type="button" disabled={at === path.length - 1} onClick={() => setTrail(path.slice(0, at + 1))}><bdi>{clip(part.name, 30)}</bdi></button>)}</nav>
         <span class="quiet grow" aria-live="polite"><bdi>{hovered ? describe(hovered) : `${grouped(top.bytes)} bytes`}</bdi></span>
       </div>
+      {roles.length > 1 && <div class="bar legend">{roles.map((role) => <span><span class="swatch" style={{ background: colourOfKey(role) }} /> {role}</span>)}</div>}
       <div class="picture" ref={holder} onPointerLeave={() => setHovered(null)}>
         <svg width={width} height={height} role="group" aria-label="Sizes">
           {cells.map((cell, index) => {
             const [x, y, w, h] = [cell.x0, cell.y0, cell.x1 - cell.x0, cell.y1 - cell.y0];
-            const colour = colours(groupOf(cell));
+            const colour = colourOfKey(key(groupOf(cell)));
             const most = Math.floor((w - 6) / 6.6);
             const isTitled = h > 14 && most >= 3;
             const fill = mix(page, colour, cell.children ? (shape === "icicle" ? 0.22 : 0.12) : 0.34);
@@ -89,17 +88,16 @@ export function SizeView({ state }: { state: State }) {
   );
 }
 
-/** The name and the size in as many lines as there is room for; a long name is divided after a dot if possible. */
+/** The name and the size in as many lines as there is room for; a long name is divided after a dot or a line, but no word is. */
 function linesOf({ data, children }: Cell, most: number, room: number): string[] {
   const size = bytes(data.bytes);
   if (children || room < 2) return [clip(data.name.length + size.length < most ? `${data.name} ${size}` : data.name, most)];
-  const lines: string[] = [];
-  let rest = data.name;
-  while (rest.length > most && lines.length < room - 2) {
-    const dot = Math.max(rest.lastIndexOf(".", most - 1), rest.lastIndexOf("_", most - 1)) + 1;
-    const end = dot > 2 ? dot : most;
-    lines.push(rest.slice(0, end));
-    rest = rest.slice(end);
+  const lines: string[] = [""];
+  for (const word of data.name.match(/[^._]*[._]|[^._]+$/g) ?? [data.name]) {
+    const last = lines[lines.length - 1]!;
+    if (last === "" || last.length + word.length <= most) lines[lines.length - 1] = last + word;
+    else lines.push(word);
   }
-  return [...lines, clip(rest, most), clip(size, most)];
+  const shown = lines.length < room && lines.every((line) => line.length <= most) ? lines : [clip(data.name, most)];
+  return size.length <= most ? [...shown, size] : shown;
 }
