@@ -150,6 +150,9 @@ test("addresses restore the view, and Back goes back", async (t) => {
   assert.equal(await other.locator("[role=tab][aria-selected=true]").innerText(), "Time");
   const weight = await open(t, network(40, { statistics: true }), "#weight=layer1.block0.conv.weight");
   assert.equal(await weight.locator(".tr.chosen [role=cell]").first().innerText(), "layer1.block0.conv.weight");
+  const last = await open(t, network(300, { statistics: true }), "#weight=layer14.block3.bn.weight");
+  const [row, table] = await Promise.all([last.locator(".tr.chosen").boundingBox(), last.locator(".table").boundingBox()]);
+  assert.ok(row.y >= table.y && row.y + row.height <= table.y + table.height + 1, "the row is in view");
   for (const fragment of ["#%", "#forward/999999", "#nothing/1&tab=nothing", "#forward/v99999&pool=9", "#weight=none"]) {
     const strange = await open(t, network(20), fragment);
     assert.ok((await boxes(strange)).length > 0);

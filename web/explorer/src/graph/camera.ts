@@ -8,12 +8,14 @@ export interface Area { x: number; y: number; width: number; height: number }
 export const READABLE = 0.45;
 const SCALES = { least: 0.01, most: 4 };
 
-// Room around the whole picture; the legend and the buttons are at the lower border.
 const AROUND = 40;
-const MARGIN = { side: 14, top: 12, bottom: 46 };
+// Room around the whole picture; the legend and the buttons are at the lower border.
+const MARGIN = { side: 14, top: 12 };
+/** A narrow page has the legend above the buttons, if there is room for it. */
+const bottomOf = ({ width, height }: { width: number; height: number }) => (width <= 700 && height > 400 ? 84 : 46);
 
 export function fit(area: Area, view: { width: number; height: number }, most = 1.25): Camera {
-  const height = view.height - MARGIN.top - MARGIN.bottom;
+  const height = view.height - MARGIN.top - bottomOf(view);
   const scale = Math.max(SCALES.least, Math.min(most, (view.width - 2 * MARGIN.side) / Math.max(area.width, 1), height / Math.max(area.height, 1)));
   return { scale, x: area.x + area.width / 2 - view.width / scale / 2, y: area.y + area.height / 2 - (MARGIN.top + height / 2) / scale };
 }
@@ -40,7 +42,7 @@ export function clamp(camera: Camera, area: Area, view: { width: number; height:
   };
   return {
     scale, x: within(camera.x, area.x, area.width, view.width, AROUND, AROUND),
-    y: within(camera.y, area.y, area.height, view.height, AROUND, AROUND + MARGIN.bottom - MARGIN.top),
+    y: within(camera.y, area.y, area.height, view.height, AROUND, AROUND + bottomOf(view) - MARGIN.top),
   };
 }
 export function toScreen({ x, y, scale }: Camera, area: Area): Area {

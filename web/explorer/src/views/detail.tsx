@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Selection } from "../address";
 import { duration, bytes, compactType, counted, decimal, frequent, grouped, percent } from "../names";
 import { lineOf, marksOf } from "../links";
-import { type Call, type Method, argumentsOf, differenceText, differencesOf, listText, payloadOf, roleOf } from "../model";
+import { type Call, type Method, argumentsOf, differenceText, differencesOf, payloadOf, roleOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
 import { isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";
@@ -106,7 +106,7 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
         payload && ["operations", `${grouped(payload.nodes.length)}: ${frequent(payload.nodes.map(({ name }) => name))}`],
         time !== undefined && ["time", `${duration(time)} (${percent(time, total)})`],
         macs != null && macs > 0 && ["MACs", decimal(macs)],
-        planned + constant + written > 0 && ["reads", `${bytes(planned)} planned, ${bytes(constant)} constant`], written > 0 && ["writes", bytes(written)] as const,
+        planned + constant > 0 && ["reads", [[planned, "planned"], [constant, "constant"]].filter(([size]) => size !== 0).map(([size, what]) => `${bytes(Number(size))} ${what}`).join(", ")], written > 0 && ["writes", bytes(written)] as const,
         data.jump !== undefined && [data.always ? "jumps to" : "if false, to", data.jump < method.data.nodes.length ? <Link state={state} method={method.index} selection={{ kind: "instruction", index: data.jump }}>instruction {data.jump}</Link> : "the end"],
       ]} />
       {payload && <button type="button" onClick={() => state.toggle(String(call.index))}>{state.open.value.has(String(call.index)) ? "Close the payload" : "Open the payload"}</button>}
@@ -125,9 +125,9 @@ function ArgumentRow({ state, method, argument: { name, type, role, value, text 
   const isTensor = data !== undefined && data.text === undefined;
   return (
     <tr class={role}>
-      <th scope="row"><bdi>{name}</bdi>{role !== "in" && <span class="quiet"> {role === "out" ? "out" : "in place"}</span>}</th>
+      <th scope="row"><bdi>{name}</bdi>{role !== "in" && role !== name && <span class="quiet"> {role === "out" ? "out" : "in place"}</span>}</th>
       <td>
-        {isTensor && value !== null ? <Link state={state} method={method.index} selection={{ kind: "value", index: value }}><bdi>{text}</bdi></Link> : <bdi class="mono">{listText(text) === text ? text : text}</bdi>}
+        {isTensor && value !== null ? <Link state={state} method={method.index} selection={{ kind: "value", index: value }}><bdi>{text}</bdi></Link> : <bdi class="mono">{text}</bdi>}
         <div class="quiet">{isTensor ? [data.type, data.content, data.bytes === undefined ? "" : bytes(data.bytes)].filter((part) => part).join(", ") : type}</div>
         {data?.content === "constant" && data.statistics && <details><summary>data</summary><StatisticsView statistics={data.statistics} hasData={state.document.data_statistics ?? false} /></details>}
       </td>

@@ -57,7 +57,7 @@ export function StatisticsView({ statistics, hasData }: { statistics: Statistics
   const rounded = (value: number | null) => (value === null ? "" : String(Number(value.toPrecision(6))));
   return <>
     <Facts rows={[["elements", grouped(elements)], ["minimum", rounded(minimum)], ["maximum", rounded(maximum)], ["mean", rounded(mean)],
-      ["zeros", `${grouped(zeros)} (${percent(zeros, elements)})`], notFinite > 0 && ["not finite", grouped(notFinite)]]} />
+      zeros > 0 && ["zeros", `${grouped(zeros)} (${percent(zeros, elements)})`], notFinite > 0 && ["not finite", grouped(notFinite)]]} />
     <Histogram statistics={statistics} />
   </>;
 }

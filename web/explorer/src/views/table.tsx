@@ -43,9 +43,15 @@ export function Table<Row>({ label, rows, columns, onChoose, isChosen, rowClass,
     };
     return kept.sort(compare);
   }, [rows, columns, filter, order]);
-  const virtual = useVirtual(shown.length, HEIGHT, scroller);
+  const virtual = useVirtual(shown.length, HEIGHT, scroller, HEIGHT);
   const chosen = isChosen ? shown.findIndex(isChosen) : -1;
-  useEffect(() => { if (chosen >= 0) virtual.scrollToIndex(chosen, { align: "auto" }); }, [chosen]);
+  useEffect(() => {
+    if (chosen < 0) return;
+    virtual.scrollToIndex(chosen, { align: "auto" });
+    // The table has its height only after the first time.
+    const frame = requestAnimationFrame(() => virtual.scrollToIndex(chosen, { align: "auto" }));
+    return () => cancelAnimationFrame(frame);
+  }, [chosen]);
   const grid = { gridTemplateColumns: columns.map(({ width, isNumber }) => width ?? (isNumber ? "minmax(84px, 0.6fr)" : "minmax(120px, 2fr)")).join(" ") };
   const move = (event: KeyboardEvent, at: number) => {
     const row = shown[at];

@@ -47,6 +47,8 @@ export function WeightsView({ state }: { state: State }) {
   const isSelected = ({ target }: Weight) => target !== null && target.method === state.methodIndex.value && selection !== null && JSON.stringify(target.selection) === JSON.stringify(selection);
   const name = state.weight.value;
   const chosen = weights.find((weight) => weight.name === name) ?? weights.find(isSelected);
+  // The panel at the side has the same of a selected value.
+  const isTold = chosen !== undefined && selection?.kind === "value" && isSelected(chosen) && state.panels.isSideOpen.value && !state.isNarrow();
   const number = (value: number | null | undefined) => (value == null ? "" : String(Number(value.toPrecision(4))));
   const choose = (weight: Weight) => {
     state.weight.value = weight.name;
@@ -69,7 +71,7 @@ export function WeightsView({ state }: { state: State }) {
           ] : []),
         ]}><span>{bytes(total)} in {counted(weights.length, "constant")}</span></Table>
       </div>
-      {chosen && <div class="aside" aria-live="polite"><h3><bdi>{chosen.name}</bdi></h3><p class="quiet">{chosen.type}</p><StatisticsView statistics={chosen.statistics} hasData={hasData} /></div>}
+      {chosen && !isTold && <div class="aside" aria-live="polite"><h3><bdi>{chosen.name}</bdi></h3><p class="quiet">{chosen.type}</p><StatisticsView statistics={chosen.statistics} hasData={hasData} /></div>}
     </div>
   );
 }
