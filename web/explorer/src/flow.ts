@@ -14,7 +14,12 @@ export interface Flow {
 interface Step { reads: readonly number[]; writes: readonly number[] }
 
 /** Values as steps see them; `channels` is the dimension of four. */
-interface Values { readonly outputs: readonly number[]; typeOf(value: number): string; isConstant(value: number): boolean; readonly channels: number }
+interface Values {
+  readonly outputs: readonly number[];
+  typeOf(value: number): string;
+  isConstant(value: number): boolean;
+  readonly channels: number;
+}
 
 function flowThrough(steps: readonly Step[], { outputs, typeOf, isConstant, channels }: Values): Flow {
   const writer = new Map<number, number>();
@@ -44,7 +49,8 @@ function flowThrough(steps: readonly Step[], { outputs, typeOf, isConstant, chan
     image(start, end) {
       const out = sizes(leaving(start, end));
       if (out.length !== 4) return "";
-      const entering = steps[start]?.reads.filter((value) => !isConstant(value)).map((value) => sizes(typeOf(value))).find(({ length }) => length === 4);
+      const read = steps[start]?.reads.filter((value) => !isConstant(value)) ?? [];
+      const entering = read.map((value) => sizes(typeOf(value))).find(({ length }) => length === 4);
       const [from, to] = [entering?.[channels], out[channels]];
       const area = out.filter((_, axis) => axis > 0 && axis !== channels).join("×");
       return `${from === undefined || from === to ? to : `${from}→${to}`} · ${area}`;
@@ -73,8 +79,10 @@ export function payloadFlow(payload: PayloadData): Flow {
   let found = payloadFlows.get(payload);
   if (!found) {
     // Channels of XNNPACK are the last dimension.
-    const values = { outputs: payload.outputs, typeOf: (value: number) => payload.values[value]?.type ?? "", isConstant: (value: number) => payload.values[value]?.bytes !== undefined, channels: 3 };
-    payloadFlows.set(payload, (found = flowThrough(payload.nodes, values)));
+    payloadFlows.set(payload, (found = flowThrough(payload.nodes, {
+      outputs: payload.outputs, typeOf: (value) => payload.values[value]?.type ?? "",
+      isConstant: (value) => payload.values[value]?.bytes !== undefined, channels: 3,
+    })));
   }
   return found;
 }

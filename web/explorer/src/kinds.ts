@@ -40,9 +40,10 @@ export interface Member { readonly name: string; readonly kind: string; readonly
 // Kinds that a group is named after only if it has nothing else.
 const LIGHT = new Set(["shape", "copy", "elementwise", "creation", "control"]);
 
+export interface Share { readonly name: string; count: number; macs: number; constant: number }
 /** What the members of a group are, by a name of each, with what matters first: MACs, then constants, then numbers. */
-export function byWeight(members: readonly Member[], nameOf: (member: Member) => string): { name: string; count: number; macs: number; constant: number }[] {
-  const found = new Map<string, { name: string; count: number; macs: number; constant: number; isLight: boolean }>();
+export function byWeight(members: readonly Member[], nameOf: (member: Member) => string): Share[] {
+  const found = new Map<string, Share & { isLight: boolean }>();
   for (const member of members) {
     const name = nameOf(member);
     let sum = found.get(name);
@@ -51,7 +52,8 @@ export function byWeight(members: readonly Member[], nameOf: (member: Member) =>
     sum.macs += member.macs;
     sum.constant += member.constant;
   }
-  return [...found.values()].sort((a, b) => b.macs - a.macs || b.constant - a.constant || Number(a.isLight) - Number(b.isLight) || b.count - a.count);
+  return [...found.values()].sort((a, b) =>
+    b.macs - a.macs || b.constant - a.constant || Number(a.isLight) - Number(b.isLight) || b.count - a.count);
 }
 /** The kind of what matters most in a group. */
 export function mainKind(members: readonly Member[]): string {

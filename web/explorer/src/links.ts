@@ -110,12 +110,17 @@ const SEVERITIES = ["malformed", "invalid", "suspicious", "note"];
  */
 export function severitiesOf(document: ReportDocument, method: Method): { most(start: number, end: number): string | null } {
   const all = document.files.flatMap(({ findings = [] }) => findings);
-  const rank = (marks: readonly number[] | undefined) => Math.min(SEVERITIES.length, ...(marks ?? []).map((mark) => SEVERITIES.indexOf(all[mark]?.severity ?? "note")).filter((at) => at >= 0));
+  const rank = (marks: readonly number[] = []) => {
+    const found = marks.map((mark) => SEVERITIES.indexOf(all[mark]?.severity ?? "note")).filter((at) => at >= 0);
+    return Math.min(SEVERITIES.length, ...found);
+  };
   const ranks = new Map<number, number>();
   const add = (call: number, found: number) => ranks.set(call, Math.min(found, ranks.get(call) ?? SEVERITIES.length));
   const places = new Map<number, number>();
   for (const key of ["writes", "args"] as const) {
-    for (const { data, index } of method.calls) for (const value of data[key] ?? []) if (value !== null && !places.has(value)) places.set(value, index);
+    for (const { data, index } of method.calls) {
+      for (const value of data[key] ?? []) if (value !== null && !places.has(value)) places.set(value, index);
+    }
   }
   for (const { data, index } of method.calls) {
     add(index, rank(data.findings));
@@ -125,7 +130,8 @@ export function severitiesOf(document: ReportDocument, method: Method): { most(s
     const place = places.get(value);
     if (findings && place !== undefined) add(place, rank(findings));
   });
-  const positions = method.order.flatMap((call, at) => ((ranks.get(call) ?? SEVERITIES.length) < SEVERITIES.length ? [{ at, rank: ranks.get(call)! }] : []));
+  const positions = method.order.map((call, at) => ({ at, rank: ranks.get(call) ?? SEVERITIES.length }))
+    .filter(({ rank: found }) => found < SEVERITIES.length);
   return {
     most(start, end) {
       let least = SEVERITIES.length;

@@ -210,10 +210,12 @@ export function attributesOf({ attributes = [], roles = [] }: OperationData): st
   const valueOfAttribute = (wanted: string) => attributes.find(([name]) => name === wanted)?.[1];
   const [least, most] = [valueOfAttribute("output_min"), valueOfAttribute("output_max")];
   const clamp = least === undefined && most === undefined ? [] : [`clamp ${least ?? "−∞"}…${most ?? "∞"}`];
-  const isUsual = (name: string, text: string) => isDefault(name, text) || (name === "stride" && text === "1 1") || ((name === "padding" || name === "adjustment") && /^[0 ]*$/.test(text));
+  const isZero = (name: string, text: string) => (name === "padding" || name === "adjustment") && /^[0 ]*$/.test(text);
+  const isUsual = (name: string, text: string) => isDefault(name, text) || (name === "stride" && text === "1 1") || isZero(name, text);
   // Only a filter has the size of the kernel.
   const isTold = (name: string) => TOLD.has(name) && (name !== "kernel" || roles.includes("filter"));
-  return [...clamp, ...attributes.filter(([name, text]) => !isTold(name) && !isUsual(name, text)).map(([name, text]) => `${name} ${text}`)];
+  const others = attributes.filter(([name, text]) => !isTold(name) && !isUsual(name, text));
+  return [...clamp, ...others.map(([name, text]) => `${name} ${text}`)];
 }
 /** The role of an argument of an operation; the only input has no number. */
 export function roleOf({ roles = [] }: OperationData, at: number): string {

@@ -8,7 +8,8 @@ export function shortName(label: string): string {
 
 /** A name of an operation of XNNPACK without what its attributes and shapes say: `static_reshape` is `reshape`. */
 export function shortOperation(name: string): string {
-  return shortName(name).replace(/^static_/, "").replace("depthwise_conv2d", "dw_conv2d").replace("average_pooling", "avg_pool").replace(/_pooling(?:_2d)?$/, "_pool");
+  return shortName(name).replace(/^static_/, "").replace("depthwise_conv2d", "dw_conv2d").replace("average_pooling", "avg_pool")
+    .replace(/_pooling(?:_2d)?$/, "_pool");
 }
 
 export function grouped(value: number): string {

@@ -10,7 +10,7 @@ const SHIFT = 4;
 
 /**
  * Where each repetition begins, and where the last one ends; null if the names do not repeat. The number of steps is at
- * most the length times the longest period, and much less if few names agree.
+ * most the length times the longest period; a period is given up after some misses.
  */
 export function periodOf(names: readonly string[], least = 8): number[] | null {
   const numbers = new Map<string, number>();
@@ -42,7 +42,9 @@ function boundsOf(ids: Int32Array, period: number): number[] | null {
   const bounds = [start, start + period];
   for (let at = start + period; ;) {
     // What an older file had, or one instruction more or less, moves the layers after it.
-    const shifts = Array.from({ length: 2 * Math.min(SHIFT, Math.ceil(period / 2) - 1) + 1 }, (_, number) => (number % 2 === 1 ? (number + 1) / 2 : -number / 2));
+    const farthest = Math.min(SHIFT, Math.ceil(period / 2) - 1);
+    const nearest = (_: unknown, number: number) => (number % 2 === 1 ? (number + 1) / 2 : -number / 2);
+    const shifts = Array.from({ length: 2 * farthest + 1 }, nearest);
     const shift = shifts.find((step) => isEqual(start, at + step, Math.min(HEAD, period)));
     if (shift === undefined || at + shift + period > ids.length) break;
     bounds[bounds.length - 1] = at + shift;

@@ -6,6 +6,7 @@ import type { ReportDocument } from "./document";
 import type { Heat } from "./heat";
 import { HEATS, timesOf } from "./heat";
 import { type Method, methodsOf, payloadOf } from "./model";
+import { type PoolPlans, plansOf } from "./plan";
 import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, isInner, openFirst, treeOf } from "./tree";
 
 export const TABS = ["summary", "differences", "memory", "size", "time", "weights", "findings", "text", "bytes", "outline"] as const;
@@ -203,8 +204,9 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   });
 
   return {
-    document, methods, tabs, methodIndex, selection, weight, tab, colour, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
-    settings, reveals, method, tree, by, panels, size, isNarrow: () => size().width <= NARROW,
+    document, methods, tabs, methodIndex, selection, weight, tab, colour, heat, grouping, open, query: signal(""),
+    isHelpOpen: signal(false), isDark, settings, reveals, method, tree, plans: computed(() => plansOf(document, methods)), by,
+    panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;

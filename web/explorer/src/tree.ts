@@ -160,7 +160,9 @@ function callPart(make: Making, at: number): Part {
   const operations = () => divided(make, payload.nodes.map((node, operation): Part => ({
     id: `${index}.${operation}`, kind: "operation", title: shortOperation(node.name), start: operation, end: operation + 1, call: index, operation,
   })), payloadFlow(payload));
-  return Object.defineProperty(part, "children", { get: () => (children ??= operations()), set: (made: readonly Part[]) => { children = made; }, enumerable: true });
+  return Object.defineProperty(part, "children", {
+    get: () => (children ??= operations()), set: (made: readonly Part[]) => { children = made; }, enumerable: true,
+  });
 }
 
 /** A level of at most as many parts as there is room for: layers of a repetition, or blocks. */
@@ -171,7 +173,8 @@ function divided(make: Making, parts: Part[], flow: Flow): Part[] {
   if (layered) return divided(make, layered, flow);
   if (parts.length <= make.room) return parts;
   return blocks(make, parts, Math.min(BLOCKS, make.room), flow).map((part) => {
-    if (part.kind === "group" && part.children && part.children.length > make.room) (part as Changeable).children = divided(make, [...part.children], flow);
+    const { kind, children = [] } = part;
+    if (kind === "group" && children.length > make.room) (part as Changeable).children = divided(make, [...children], flow);
     return part;
   });
 }
@@ -187,7 +190,8 @@ function groupOf(children: readonly Part[], title: string): Part {
   const [first, last] = [children[0]!, children[children.length - 1]!];
   const inner = isInner(first);
   return {
-    id: `${inner ? `${first.call}.` : ""}${first.start}-${last.end - 1}`, kind: "group", title, start: first.start, end: last.end, children,
+    id: `${inner ? `${first.call}.` : ""}${first.start}-${last.end - 1}`,
+    kind: "group", title, start: first.start, end: last.end, children,
     ...(inner ? { call: first.call! } : {}),
   };
 }
@@ -201,7 +205,8 @@ function blocks(make: Making, parts: readonly Part[], count: number, flow: Flow)
     let end = parts.length;
     if (number < count) {
       let least = Infinity;
-      for (let at = Math.max(from + 1, Math.ceil(aim - size / 2)); at <= Math.min(parts.length - 1, Math.floor(aim + size / 2)); at++) {
+      const most = Math.min(parts.length - 1, Math.floor(aim + size / 2));
+      for (let at = Math.max(from + 1, Math.ceil(aim - size / 2)); at <= most; at++) {
         const cost = (flow.passing[parts[at - 1]!.end - 1] ?? 0) + Math.abs(at - aim) / (size + 1);
         if (cost < least) { least = cost; end = at; }
       }
@@ -233,7 +238,8 @@ function blockTitle({ method }: Making, parts: readonly Part[], flow: Flow): str
 /** Divides groups that would not fit the first view, if this had few boxes without what is in them. */
 function refine(make: Making, tree: readonly Part[], most: number): void {
   let count = tree.length;
-  for (let level = tree.filter(isOpenable); level.length > 0; level = level.flatMap(({ children }) => children!.filter(isOpenable))) {
+  const below = (parts: readonly Part[]) => parts.flatMap(({ children }) => children!.filter(isOpenable));
+  for (let level = tree.filter(isOpenable); level.length > 0; level = below(level)) {
     for (const kind of ["group", "call"]) {
       const parts = level.filter((part) => part.kind === kind);
       const added = parts.reduce((sum, { children }) => sum + children!.length, 0);
@@ -259,7 +265,8 @@ export const isOpenable = (part: Part): boolean => part.kind === "group" || (par
 export function membersOf(method: Method, part: Part, start = part.start, end = part.end): Member[] {
   if (isInner(part)) {
     const nodes = payloadOf(method, method.calls[part.call!]!)?.nodes.slice(start, end) ?? [];
-    return nodes.map(({ name, kind = "other", work }) => ({ name: shortOperation(name), kind, macs: work?.macs ?? 0, constant: work?.constant ?? 0 }));
+    return nodes.map(({ name, kind = "other", work }) =>
+      ({ name: shortOperation(name), kind, macs: work?.macs ?? 0, constant: work?.constant ?? 0 }));
   }
   return method.order.slice(start, end).map((index) => {
     const call = method.calls[index]!;

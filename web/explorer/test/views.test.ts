@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 // @ts-expect-error: a module without types, which the tests in the browser use, too.
-import { network } from "../e2e/documents.mjs";
+import { network, twoFiles } from "../e2e/documents.mjs";
 import { lineOf, marksOf, severitiesOf, targetOfPath, targetsOfLines } from "../src/links";
 import { differenceText, methodsOf } from "../src/model";
-import { addressScale, aliveAt, eventText, ownersOf, scaleFor } from "../src/plan";
+import {
+  addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
+} from "../src/plan";
 import { firstMode, sizeRole, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 

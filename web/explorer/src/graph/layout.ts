@@ -85,7 +85,9 @@ export function layoutLevel({ sizes, edges, aspect, room }: Level): Placed {
   return normalized(fold({ boxes, routes: drawn, sizes, aspect, room }));
 }
 /** Lanes of edges that skip boxes: from the upper border at the left to a box, and at the right to the lower border. */
-function addLanes(boxes: readonly Point[], sizes: Level["sizes"], edges: readonly LevelEdge[], skips: readonly Skip[], routes: Point[][]): void {
+function addLanes(
+  boxes: readonly Point[], sizes: Level["sizes"], edges: readonly LevelEdge[], skips: readonly Skip[], routes: Point[][],
+): void {
   if (!skips.includes("lane")) return;
   const bounds = boundsOf({ boxes: [...boxes], routes, sizes });
   const used = { left: 0, right: 0 };
@@ -95,15 +97,21 @@ function addLanes(boxes: readonly Point[], sizes: Level["sizes"], edges: readonl
     const [{ x, y }, { width, height }] = isEntry ? [boxes[to]!, sizes[to]!] : [boxes[from]!, sizes[from]!];
     const number = used[isEntry ? "left" : "right"]++;
     const lane = isEntry ? bounds.left - GAP.skip * (number + 1) : bounds.right + GAP.skip * (number + 1);
-    const end = isEntry ? x + Math.min(width / 2, GAP.skip * (number + 1.5)) : x + width - Math.min(width / 2, GAP.skip * (number + 1.5));
+    const inset = Math.min(width / 2, GAP.skip * (number + 1.5));
+    const end = isEntry ? x + inset : x + width - inset;
+    const [left, right] = [Math.min(lane, end), Math.max(lane, end)];
     // Between the rows of boxes: above or below what is beside the box.
     let turn = isEntry ? y - GAP.skip : y + height + GAP.skip;
     for (let isFree = false; !isFree;) {
-      const hit = boxes.findIndex((box, other) => box.y <= turn && turn <= box.y + sizes[other]!.height && box.x < Math.max(lane, end) && box.x + sizes[other]!.width > Math.min(lane, end));
+      const hit = boxes.findIndex((box, other) => {
+        const size = sizes[other]!;
+        return box.y <= turn && turn <= box.y + size.height && box.x < right && box.x + size.width > left;
+      });
       isFree = hit < 0;
       if (!isFree) turn = isEntry ? boxes[hit]!.y - GAP.skip : boxes[hit]!.y + sizes[hit]!.height + GAP.skip;
     }
-    const points = [{ x: lane, y: isEntry ? bounds.top : bounds.bottom }, { x: lane, y: turn }, { x: end, y: turn }, { x: end, y: isEntry ? y : y + height }];
+    const [border, side] = isEntry ? [bounds.top, y] : [bounds.bottom, y + height];
+    const points = [{ x: lane, y: border }, { x: lane, y: turn }, { x: end, y: turn }, { x: end, y: side }];
     routes[at] = isEntry ? points : points.reverse();
   });
 }
@@ -116,7 +124,8 @@ function straightened(points: readonly Point[], upper: Area | null, lower: Area 
   const last = points[points.length - 1] ?? first;
   const inner = points.length <= 3 ? [] : points.slice(1, -1).map(({ x, y }) => ({ x, y }));
   const middle = (area: Area | null, end: Point) => (area ? area.x + area.width / 2 : end.x);
-  const within = (area: Area | null, x: number) => (area ? Math.max(area.x + GAP.end, Math.min(area.x + area.width - GAP.end, x)) : x);
+  const within = (area: Area | null, x: number) =>
+    (area ? Math.max(area.x + GAP.end, Math.min(area.x + area.width - GAP.end, x)) : x);
   const start = within(upper, inner[0]?.x ?? middle(lower, last));
   const end = within(lower, inner[inner.length - 1]?.x ?? start);
   return [{ x: start, y: upper ? upper.y + upper.height : first.y }, ...inner, { x: end, y: lower ? lower.y : last.y }];

@@ -83,7 +83,9 @@ function fitted(text: string, isTitle: boolean, size: number, most: number): { s
   let count = Math.max(0, Math.floor((text.length * most) / full) - 1);
   while (count > 0 && widthAt(`${text.slice(0, count)}…`, least) > most) count--;
   // In less room, the first letters say more than the sign that some are missing.
-  for (let letters = 3; count < 3 && letters > 0; letters--) if (widthAt(text.slice(0, letters), least) <= most) return done(text.slice(0, letters));
+  for (let letters = 3; count < 3 && letters > 0; letters--) {
+    if (widthAt(text.slice(0, letters), least) <= most) return done(text.slice(0, letters));
+  }
   return done(count < 3 ? "" : `${text.slice(0, count)}…`);
 }
 
@@ -190,11 +192,14 @@ export function paint(context: CanvasRenderingContext2D, scene: Scene, camera: C
     arrows(context, scene, camera, view, theme);
     cutEnds(context, scene, camera, view, theme);
   }
-  const inner = isMap ? [] : visible.filter((box) => box.children === null || isSummarized(box, camera.scale)).map((box) => toScreen(camera, box));
-  const signs = isMap ? [] : visible.filter(({ part }) => isOpenable(part)).map((box) => signOf(box, camera));
-  const taken = [...labels, ...signs];
+  if (isMap) return labels;
+  const isWhole = (box: Box) => box.children === null || isSummarized(box, camera.scale);
+  const inner = visible.filter(isWhole).map((box) => toScreen(camera, box));
+  const taken = [...labels, ...visible.filter(({ part }) => isOpenable(part)).map((box) => signOf(box, camera))];
   const marked = highlight(context, scene, camera, view, ratio, style, { labels, taken, boxes: inner });
-  if (!isMap && camera.scale > RESTING) restLabels(context, scene, camera, view, style, { labels, taken: [...taken, ...inner] }, marked);
+  if (camera.scale > RESTING) {
+    restLabels(context, scene, camera, view, style, { labels, taken: [...taken, ...inner] }, marked);
+  }
   return labels;
 }
 /** Where labels of edges must not be: texts and signs, and, if there is room elsewhere, boxes. */
@@ -298,7 +303,10 @@ function paintTexts(
     context.fillText(heat, x + width - badgeWidth - sign + 2, top + title / 2);
   }
   const severity = isOpen ? null : style.severity(box);
-  if (severity !== null) mark(context, { x: x + width - 2, y: y + 2 }, style.theme[severity === "note" ? "muted" : severity === "suspicious" ? "changed" : "removed"], style.theme.page);
+  if (severity !== null) {
+    const colour = severity === "note" ? "muted" : severity === "suspicious" ? "changed" : "removed";
+    mark(context, { x: x + width - 2, y: y + 2 }, style.theme[colour], style.theme.page);
+  }
   if (sign > 0 && height >= 14) {
     context.strokeStyle = ink;
     context.lineWidth = 1.4;
@@ -369,7 +377,10 @@ function arrow(context: CanvasRenderingContext2D, before: Point, last: Point, ca
 }
 
 /** The edges of what is selected or under the pointer, with their types, and outlines; returns the routes. */
-function highlight(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, ratio: number, style: Style, places: Places): ReadonlySet<Route> {
+function highlight(
+  context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, ratio: number,
+  style: Style, places: Places,
+): ReadonlySet<Route> {
   const { theme } = style;
   const chosen = new Set(style.selected);
   if (style.hovered) chosen.add(style.hovered);
@@ -439,14 +450,16 @@ function edgeLabels(
   }
 }
 /** Types beside the edges in view, where there is room between the boxes. */
-function restLabels(context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, { theme }: Style, { labels, taken }: Places, marked: ReadonlySet<Route>): void {
+function restLabels(
+  context: CanvasRenderingContext2D, scene: Scene, camera: Camera, view: { width: number; height: number }, { theme }: Style,
+  { labels, taken }: Places, marked: ReadonlySet<Route>,
+): void {
   context.font = `${SMALLEST.title}px ${FONT}`;
   context.textBaseline = "middle";
   context.fillStyle = theme.muted;
-  const corner = { x: camera.x, y: camera.y, width: view.width / camera.scale, height: view.height / camera.scale };
   for (const route of scene.routes) {
     const [first, last] = [route.points[0], route.points[route.points.length - 1]];
-    if (marked.has(route) || !first || !last || Math.max(first.y, last.y) < corner.y || Math.min(first.y, last.y) > corner.y + corner.height || Math.max(first.x, last.x) < corner.x || Math.min(first.x, last.x) > corner.x + corner.width) continue;
+    if (marked.has(route) || !first || !last || !isVisible(camera, between(first, last), view)) continue;
     const types = new Set(route.edges.map((at) => scene.edges[at]!.type));
     const text = types.size === 1 ? compactType([...types][0]!) : `${types.size} types`;
     if (text === "") continue;
@@ -458,6 +471,8 @@ function restLabels(context: CanvasRenderingContext2D, scene: Scene, camera: Cam
     labels.push({ box: scene.ends[route.edges[0]!]![1], text, isEdge: true, ...free });
   }
 }
+const between = (a: Point, b: Point): Area =>
+  ({ x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) });
 /** Places right and left of a route. */
 function besides({ points }: Route, camera: Camera, width: number, height: number, parts: readonly number[]): Area[] {
   return parts.flatMap((part) => {
@@ -466,8 +481,10 @@ function besides({ points }: Route, camera: Camera, width: number, height: numbe
     return [{ x: x + 5, y, width, height }, { x: x - width - 5, y, width, height }];
   });
 }
-const freeOf = (candidates: readonly Area[], view: { width: number; height: number }, taken: readonly Area[]): Area | undefined =>
-  candidates.find((area) => area.x > 0 && area.y > 0 && area.x + area.width < view.width && area.y + area.height < view.height && !taken.some((other) => overlaps(area, other)));
+function freeOf(candidates: readonly Area[], view: { width: number; height: number }, taken: readonly Area[]): Area | undefined {
+  const isInside = ({ x, y, width, height }: Area) => x > 0 && y > 0 && x + width < view.width && y + height < view.height;
+  return candidates.find((area) => isInside(area) && !taken.some((other) => overlaps(area, other)));
+}
 const overlaps = (a: Area, b: Area) =>
   a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 function pointAt(points: readonly Point[], part: number): Point {

@@ -226,7 +226,9 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
       });
       const attributes = attributesOf(node);
       const first = attributes[0]?.startsWith("clamp ") ? 1 : 0;
-      return { title: part.title, lines: filled([sizesOf(payload.values[node.writes[0] ?? -1]?.type ?? ""), ...wrapped([...attributes.slice(0, first), ...constants, ...attributes.slice(first)].join(", "))]), kind: node.kind ?? "other", change: null, isDelegate: true };
+      const told = [...attributes.slice(0, first), ...constants, ...attributes.slice(first)].join(", ");
+      const lines = filled([sizesOf(payload.values[node.writes[0] ?? -1]?.type ?? ""), ...wrapped(told)]);
+      return { title: part.title, lines, kind: node.kind ?? "other", change: null, isDelegate: true };
     }
     case "group": {
       const inner = isInner(part);
@@ -234,7 +236,8 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
       // A block is named by its shape.
       const isShaped = part.title.includes(" · ");
       const changes = inner ? [] : method.order.slice(part.start, part.end).flatMap((index) => method.calls[index]!.change ?? []);
-      return { title: part.title, lines: filled([isShaped ? "" : sizesOf(flow.leaving(part.start, part.end)), ...wrapped(summaryOf(method, part))]), kind: mainKind(membersOf(method, part)), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
+      const lines = filled([isShaped ? "" : sizesOf(flow.leaving(part.start, part.end)), ...wrapped(summaryOf(method, part))]);
+      return { title: part.title, lines, kind: mainKind(membersOf(method, part)), change: changes.length > 0 ? "changed" : null, isDelegate: inner };
     }
     case "call": {
       const call = method.calls[part.call!]!;
