@@ -68,8 +68,13 @@ impl PayloadGraphs {
                     let mut summary = payload.summary().unwrap_or_default();
                     match payload.flat().map(|format| FlatText::of(format, &payload.blob)) {
                         Some(Ok(text)) => _ = flat.insert(delegate.processed, text),
-                        Some(Err(reason)) => summary += &format!("; it is not printed as text: {reason}"),
-                        None => {}
+                        // The summary says what is malformed.
+                        Some(Err(reason))
+                            if payload.flat().is_some_and(|format| format.read(&payload.blob).is_ok()) =>
+                        {
+                            summary += &format!("; it is not printed as text: {reason}");
+                        }
+                        Some(Err(_)) | None => {}
                     }
                     Err(summary)
                 }

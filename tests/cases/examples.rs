@@ -83,10 +83,11 @@ fn in_another_folder(text: &str) -> Vec<(&'static str, Vec<u8>)> {
 
 fn data_are_small_and_used() {
     let mut sources: Vec<String> = examples().iter().map(|case| fs::read_to_string(&case.input).unwrap()).collect();
-    // Recordings of executions are read by commands of the documentation.
-    sources.push(fs::read_to_string(crate::support::root().join("docs/profile.md")).unwrap());
+    // Recordings of executions and schemas are read by commands of the documentation.
+    let pages = ["docs/profile.md", "docs/guide/payload.md"];
+    sources.extend(pages.map(|page| fs::read_to_string(crate::support::root().join(page)).unwrap()));
     let data = files_below(&folder().join("data"), &[]);
-    assert_eq!(data.len(), 6);
+    assert_eq!(data.len(), 8);
     for path in data {
         assert!(fs::metadata(&path).unwrap().len() < 64 << 10, "{} is large", path.display());
         let name = path.strip_prefix(folder()).unwrap().to_str().unwrap();

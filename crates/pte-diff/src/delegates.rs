@@ -61,8 +61,8 @@ fn compare_pair(views: [&MethodView<'_>; 2], indices: [usize; 2], delegates: [&B
     found.add_payload(blobs, parts);
 }
 
-/// Compares payloads that are FlatBuffers of the same schema, and what follows them. Returns `false` if they are not, or
-/// if only their arrangement differs.
+/// Compares payloads that are FlatBuffers of the same schema, and what follows them. Returns `false` if they are not,
+/// or if only their arrangement differs.
 fn compare_flat(
     views: [&MethodView<'_>; 2],
     delegates: [&BackendDelegate; 2],
