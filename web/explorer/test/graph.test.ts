@@ -166,6 +166,15 @@ test("search finds operators, values and operations; whole names are first", () 
   const groups = treeOf(all[0]!, "module").filter(({ kind }) => kind === "group");
   assert.equal(groups.reduce((sum, part) => sum + count(part), 0), all[0]!.calls.filter(({ name }) => name === "relu").length);
 });
+test("hits are counted without a look at all calls for each value", () => {
+  const method = methodsOf(network(10000))[0]!;
+  const started = performance.now();
+  const count = hitCounts(method, "weight");
+  assert.ok(performance.now() - started < 2000);
+  const groups = treeOf(method, "module").filter(({ kind }) => kind === "group");
+  // Each convolution and normalization has a weight.
+  assert.ok(groups.reduce((sum, part) => sum + count(part), 0) >= 5000);
+});
 test("a chain is folded into columns, and edges leave at the borders", () => {
   const sizes = Array.from({ length: 30 }, () => ({ width: 100, height: 40 }));
   const edges = [...sizes.slice(1).map((_, at) => ({ from: at, to: at + 1 })), { from: 29, to: EXIT }];
