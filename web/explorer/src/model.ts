@@ -26,6 +26,8 @@ export interface Method {
   readonly order: readonly number[];
   readonly values: readonly Value[];
   readonly payloads: readonly PayloadData[];
+  /** With two files, true if only the older one has the method; its numbers are those of that file. */
+  readonly isRemoved: boolean;
   /** With two files, the older method, and by call and value its number there; null for an added one. */
   readonly older: Older | null;
 }
@@ -43,11 +45,13 @@ export interface Argument {
   readonly text: string;
 }
 
+/** The methods of a document; those that only the older of two files has are after them. */
 export function methodsOf(document: ReportDocument): Method[] {
   const { graph, base } = document;
   const differences = differencesOf(document);
-  return (graph?.methods ?? []).map((data, index) => {
+  const methods = (graph?.methods ?? []).map((data, index): Method => {
     const sides = base?.methods[index];
+    const isAdded = base?.graph != null && sides === null;
     const callOf = (method: MethodData, node: NodeData, at: number, change: Change | null): Call => {
       const callees = (change === "removed" ? base?.graph : graph)?.callees;
       const label = method.labels[node.label] ?? "";
@@ -55,7 +59,7 @@ export function methodsOf(document: ReportDocument): Method[] {
       return { index: at, data: node, label, name: shortName(label), kind: callee?.kind ?? (node.delegate === undefined ? "other" : "delegate"), change, callee };
     };
     const changeOf = (node: NodeData, at: number): Change | null => {
-      if (sides && sides.nodes[at] === null) return "added";
+      if (isAdded || (sides && sides.nodes[at] === null)) return "added";
       return (node.differences ?? []).some((difference) => differences[difference]?.area !== "layout") ? "changed" : null;
     };
     const calls = data.nodes.map((node, at) => callOf(data, node, at, changeOf(node, at)));
@@ -65,8 +69,21 @@ export function methodsOf(document: ReportDocument): Method[] {
     const older = sides && old ? { method: sides.method, calls: [...sides.nodes], values: [...sides.values] } : null;
     if (old && older) addRemoved(old, older, calls, order, values, callOf);
     const name = data.name || `method ${index}`;
-    return { index, data, name, calls, order, values, payloads: graph?.payloads ?? [], older };
+    return { index, data, name, calls, order, values, payloads: graph?.payloads ?? [], isRemoved: false, older };
   });
+  return [...methods, ...removedMethods(document, methods)];
+}
+function removedMethods({ base, ...document }: ReportDocument, methods: readonly Method[]): Method[] {
+  if (!base?.graph || document.graph == null) return [];
+  const kept = new Set(methods.map(({ older }) => older?.method));
+  // Findings are those of the newer file.
+  const own = methodsOf({ ...document, graph: base.graph });
+  return own.filter(({ index }) => !kept.has(index)).map((method, at) => ({
+    ...method, index: methods.length + at, isRemoved: true, data: { ...method.data, findings: [] },
+    calls: method.calls.map((call) => ({ ...call, data: { ...call.data, findings: [] }, change: "removed" as const })),
+    values: method.values.map((value) => ({ ...value, findings: [] })),
+    older: { method: method.index, calls: method.calls.map((_, call) => call), values: method.values.map((_, value) => value) },
+  }));
 }
 
 /** Adds the instructions that only the older method has, with their values, and the numbers of both to `older`. */

@@ -18,7 +18,8 @@ export interface PoolPlans {
 
 export function plansOf({ memory, base, ...document }: ReportDocument, methods: readonly Method[]): PoolPlans[] {
   const older = base?.memory ? methodsOf({ ...document, graph: base.graph }) : [];
-  return (memory?.methods ?? []).flatMap((after, method) => {
+  const removed = methods.filter(({ isRemoved }) => isRemoved).map(({ index }) => [undefined, index] as const);
+  return [...(memory?.methods ?? []).map((after, index) => [after, index] as const), ...removed].flatMap(([after, method]) => {
     const number = methods[method]?.older?.method ?? -1;
     const planOf = (side: Side, of: MemoryMethod | undefined, owner: Method | undefined) =>
       (of?.pools ?? []).map((pool): Plan => ({ side, memory: of!, pool, owner }));
@@ -26,15 +27,16 @@ export function plansOf({ memory, base, ...document }: ReportDocument, methods: 
     const all = [...before, ...planOf("after", after, methods[method])];
     return [...new Set(all.map(({ pool }) => pool.pool))].sort((a, b) => a - b).map((pool) => {
       const plans = all.filter((plan) => plan.pool.pool === pool);
-      const title = `${after.name}, pool ${pool} (${plans[0]!.pool.device})`;
-      return { key: `${after.name}/${pool}`, title, method, plans };
+      const name = after?.name ?? methods[method]!.name;
+      const title = `${name}, pool ${pool} (${plans[0]!.pool.device})`;
+      return { key: `${name}/${pool}`, title, method, plans };
     });
   });
 }
 /** The number that a value or call of a method with both files has in one of them; -1 if that file does not have it. */
 export function ownOf(method: Method, side: Side, key: "values" | "calls", shown: number): number {
   if (side === "before") return method.older?.[key][shown] ?? -1;
-  return shown < (key === "values" ? method.data.values : method.data.nodes).length ? shown : -1;
+  return !method.isRemoved && shown < (key === "values" ? method.data.values : method.data.nodes).length ? shown : -1;
 }
 export const shownOf = (method: Method, side: Side, key: "values" | "calls", own: number): number =>
   (side === "before" ? method.older?.[key].indexOf(own) ?? -1 : own);

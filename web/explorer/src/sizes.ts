@@ -1,5 +1,7 @@
-// Trees of sizes for the treemap: by segment, kind, tensor and module, with names that begin with what differs. Pure.
+// Trees of sizes for the treemap: by segment, kind, tensor, module, dtype and delegate, with names that begin with what
+// differs. Pure.
 import type { FileData, SizeNode } from "./document";
+import type { Method } from "./model";
 import { commonPrefix } from "./names";
 
 export interface SizePart {
@@ -9,8 +11,14 @@ export interface SizePart {
   readonly bytes: number;
   readonly children?: readonly SizePart[];
 }
-export const SIZE_MODES = ["tensor", "module", "kind", "segment"] as const;
+export const SIZE_MODES = ["tensor", "module", "dtype", "delegate", "kind", "segment"] as const;
 export type SizeMode = (typeof SIZE_MODES)[number];
+
+/** Modes that divide the files. */
+export function sizeModes(methods: readonly Method[]): SizeMode[] {
+  const has = { dtype: methods.length > 0, delegate: methods.some(({ data }) => data.delegates.length > 0) };
+  return SIZE_MODES.filter((mode) => (mode === "dtype" || mode === "delegate" ? has[mode] : true));
+}
 
 /** By module if most names have dots. */
 export function firstMode(files: readonly FileData[]): SizeMode {
@@ -21,19 +29,27 @@ export function firstMode(files: readonly FileData[]): SizeMode {
 // More parts of a level are one.
 const PARTS = 250;
 
-export function sizeTree(files: readonly FileData[], mode: SizeMode): SizePart {
+export function sizeTree(files: readonly FileData[], mode: SizeMode, methods: readonly Method[] = []): SizePart {
   const trees = files.flatMap((file): SizePart[] => {
-    const tree = mode === "tensor" || mode === "module" ? file.tensors : file.size;
+    const tree = mode === "kind" || mode === "segment" ? file.size : file.tensors;
     if (!tree) return [];
-    const children = mode === "tensor" ? withStructure(tree.children ?? []) : mode === "module" ? byModule(tree.children ?? []) : mode === "segment" ? tree.children?.map(branch) : byKind(tree.children ?? []);
-    return [{ name: file.name.split("/").pop() ?? file.name, path: file.name, bytes: tree.bytes, children: limited(shortened(children ?? [])) }];
+    const parts = tree.children ?? [];
+    const children = {
+      tensor: () => parts.map(leaf), module: () => byModule(parts), segment: () => parts.map(branch), kind: () => byKind(parts),
+      dtype: () => byPath(parts, (path) => dtypeOf(methods, path)), delegate: () => byPath(parts, (path) => delegateOf(methods, path)),
+    }[mode]();
+    return [{ name: file.name.split("/").pop() ?? file.name, path: file.name, bytes: tree.bytes, children: limited(shortened(children)) }];
   });
   if (trees.length === 1) return trees[0]!;
   return { name: "all files", path: "", bytes: trees.reduce((sum, { bytes }) => sum + bytes, 0), children: trees };
 }
+/** What a document has no room to list: `(5826 more)`. */
+const REST = /^\([\d,]+ more\)$/;
+const STRUCTURE = "structure of the file";
 /** A name without the path in parentheses, and a path without what all have. */
 function cleaned(name: string): string {
   if (name === "(none)") return "no owner";
+  if (REST.test(name)) return name.slice(1, -1);
   const only = name.replace(/ \((?:methods|named_data|segments)[.[].*\)$/s, "");
   return only.replace(/^methods\./, "");
 }
@@ -77,6 +93,10 @@ function byModule(tensors: readonly SizeNode[]): SizePart[] {
   const root: Module = { bytes: 0, parts: new Map(), leaves: [] };
   for (const node of tensors) {
     const part = leaf(node);
+    if (REST.test(node.name)) {
+      root.leaves.push(part);
+      continue;
+    }
     const isNamed = isTensor(part);
     const path = isNamed ? part.name.split(".") : [STRUCTURE];
     let at = root;
@@ -98,6 +118,42 @@ function byModule(tensors: readonly SizeNode[]): SizePart[] {
     ...module.leaves,
   ].sort((a, b) => b.bytes - a.bytes);
   return parts(root);
+}
+/** Sums of what a function says of the paths; null is the structure of the file. */
+function byPath(tensors: readonly SizeNode[], groupOf: (path: string) => string | null): SizePart[] {
+  const groups = new Map<string, { bytes: number; children: SizePart[] }>();
+  for (const node of tensors) {
+    const name = REST.test(node.name) ? cleaned(node.name) : groupOf(node.name) ?? STRUCTURE;
+    const found = groups.get(name) ?? { bytes: 0, children: [] };
+    found.bytes += node.bytes;
+    found.children.push(leaf(node));
+    groups.set(name, found);
+  }
+  return [...groups].map(([name, { bytes, children }]): SizePart => {
+    const isOne = children.length === 1;
+    return { name, path: isOne ? children[0]!.path : name, bytes, ...(isOne ? {} : { children: limited(shortened(children)) }) };
+  }).sort((a, b) => b.bytes - a.bytes);
+}
+const PLACE = /\(methods\.(.+?)\.(values|delegates)\[(\d+)\](?:\.payload\.values\[(\d+)\])?\)$/s;
+const methodNamed = (methods: readonly Method[], name: string | undefined) =>
+  methods.find(({ data, isRemoved }) => data.name === name && !isRemoved);
+/** `float32`, `fp32`; null of what is no tensor. */
+function dtypeOf(methods: readonly Method[], path: string): string | null {
+  const [, name, kind, index, inner] = PLACE.exec(path) ?? [];
+  const method = methodNamed(methods, name);
+  if (!method) return null;
+  const payload = method.payloads[method.data.delegates[Number(index)]?.payload ?? -1];
+  const type = kind === "values" ? method.values[Number(index)]?.type : payload?.values[Number(inner)]?.type;
+  return /^(\w+) \[/.exec(type ?? "")?.[1] ?? null;
+}
+/** The delegate, or the part that no delegate executes; null of what is neither. */
+function delegateOf(methods: readonly Method[], path: string): string | null {
+  const [, name, index] = /methods\.(.+?)\.delegates\[(\d+)\]/s.exec(path) ?? [];
+  const method = methodNamed(methods, name);
+  const delegate = method?.data.delegates[Number(index)];
+  if (!method || !delegate) return PLACE.test(path) ? "not delegated" : null;
+  const own = delegate.name ? `${delegate.name} (${delegate.backend})` : `${delegate.backend} ${index}`;
+  return methods.length > 1 ? `${method.name}: ${own}` : own;
 }
 /** Names without the prefix that all have. */
 function shortened(parts: readonly SizePart[]): SizePart[] {

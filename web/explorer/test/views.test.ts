@@ -8,7 +8,7 @@ import { differenceText, methodsOf } from "../src/model";
 import {
   addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
 } from "../src/plan";
-import { firstMode, sizeRole, sizeTree } from "../src/sizes";
+import { firstMode, sizeModes, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 
 test("trees of sizes add up, by each mode", () => {
@@ -31,6 +31,45 @@ test("more than 250 parts are 250 and the rest", () => {
   assert.equal(children!.length, 251);
   assert.equal(children![250]!.bytes, 2750);
   assert.equal(children![250]!.children, undefined, "no tree in the tree");
+});
+test("what is not listed is a part of its own", () => {
+  const children = [["a.b.weight (methods.f.values[0])", 5], ["methods.f.values", 3], ["(5,826 more)", 7]].map(([name, bytes]) => ({ name: String(name), bytes: Number(bytes) }));
+  const files = [{ name: "m.pte", tensors: { name: "", bytes: 15, children } }];
+  for (const mode of ["module", "dtype", "tensor"] as const) {
+    const part = sizeTree(files, mode).children!.find(({ name }) => name === "5,826 more");
+    assert.deepEqual([part?.bytes, part?.children], [7, undefined], mode);
+  }
+  const structure = sizeTree(files, "module").children!.find(({ name }) => name.startsWith("structure of the file"))!;
+  assert.equal(structure.bytes, 3);
+});
+test("sizes by dtype and by delegate", () => {
+  const document = network(40, { delegated: true });
+  const methods = methodsOf(document);
+  const [file] = document.files;
+  file.tensors.children.push({ name: "filter, part0 (methods.forward.delegates[0].payload.values[2])", bytes: 100 }, { name: "methods.forward.delegates[0]", bytes: 20 });
+  file.tensors.bytes += 120;
+  document.graph.methods[0].values[1].type = "int8 [16, 16, 3, 3]";
+  const of = (mode: "dtype" | "delegate") => sizeTree(document.files, mode, methodsOf(document)).children!.map(({ name, bytes }) => [name, bytes]);
+  assert.deepEqual(new Set(of("dtype").map(([name]) => name)), new Set(["int8", "float32", "fp32", "structure of the file"]));
+  assert.deepEqual(of("dtype").find(([name]) => name === "int8"), ["int8", 9216]);
+  assert.deepEqual(of("delegate").map(([name]) => name), ["not delegated", "structure of the file", "part0 (XnnpackBackend)"]);
+  assert.deepEqual(of("delegate")[2], ["part0 (XnnpackBackend)", 120]);
+  assert.deepEqual(sizeModes(methods), ["tensor", "module", "dtype", "delegate", "kind", "segment"]);
+  assert.deepEqual(sizeModes(methodsOf(network(4))), ["tensor", "module", "dtype", "kind", "segment"]);
+});
+test("methods of one of two files, with their plans", () => {
+  const document = twoFiles(40);
+  document.graph.methods.push(network(8, { name: "new" }).graph.methods[0]);
+  document.base.graph.methods.push(network(8, { name: "gone" }).graph.methods[0]);
+  document.base.methods.push(null);
+  document.base.memory.methods.push({ ...network(8).memory.methods[0], name: "gone" });
+  const methods = methodsOf(document);
+  assert.deepEqual(methods.map(({ name, index, isRemoved }) => [name, index, isRemoved]), [["forward", 0, false], ["new", 1, false], ["gone", 2, true]]);
+  assert.ok(methods[1]!.calls.every(({ change }) => change === "added"));
+  assert.ok(methods[2]!.calls.every(({ change }) => change === "removed"));
+  const plans = plansOf(document, methods).find(({ key }) => key === "gone/1")!;
+  assert.deepEqual([plans.method, plans.plans.map(({ side }) => side)], [2, ["before"]]);
+  assert.deepEqual([...ownValues(plans.plans[0]!, methods[2]!, [3])], [3]);
 });
 test("a plan: what is alive, by whom it is written, and scales", () => {
   const document = network(20);
