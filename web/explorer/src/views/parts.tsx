@@ -1,5 +1,5 @@
 // Small elements that several views use.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, RefObject } from "preact";
 import type { Statistics } from "../document";
 import { KINDS, colourOf } from "../kinds";
@@ -24,9 +24,38 @@ export function useSize(element: RefObject<HTMLElement | null>): { width: number
     read();
     const observer = new ResizeObserver(read);
     observer.observe(found);
-    return () => observer.disconnect();
+    // A page that is printed has another width, which an observer would see too late.
+    addEventListener("beforeprint", read);
+    return () => {
+      observer.disconnect();
+      removeEventListener("beforeprint", read);
+    };
   }, []);
   return size;
+}
+export interface CellPlace { readonly depth: number; readonly parent: number }
+/**
+ * Arrow keys between nested cells: left and right on a level, up to the cell around it, down to the first one inside; Home and
+ * End on a level. One cell is in the order of Tab; cells are the `rect` of the element, in the order of `places`.
+ */
+export function useCells(places: readonly CellPlace[]): { active: number; focus: (at: number) => void; onKeyDown: (event: KeyboardEvent) => void } {
+  const [wanted, focus] = useState(0);
+  const active = wanted < places.length ? wanted : 0;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const place = places[active];
+    if (!place) return;
+    const level = places.flatMap(({ depth }, at) => (depth === place.depth ? [at] : []));
+    const position = level.indexOf(active);
+    const next = {
+      ArrowLeft: level[position - 1] ?? active, ArrowRight: level[position + 1] ?? active, ArrowUp: place.parent,
+      ArrowDown: places.findIndex(({ parent }) => parent === active), Home: level[0], End: level.at(-1),
+    }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    (event.currentTarget as Element).querySelectorAll<SVGElement>("rect")[next]?.focus();
+  };
+  return { active, focus, onKeyDown };
 }
 /** A canvas that is painted at the resolution of the screen. */
 export function Painted({ width, height, paint, label, ...rest }: {
@@ -35,7 +64,8 @@ export function Painted({ width, height, paint, label, ...rest }: {
   onPointerLeave?: (event: PointerEvent) => void; onDblClick?: (event: MouseEvent) => void; onKeyDown?: (event: KeyboardEvent) => void; onWheel?: (event: WheelEvent) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
+  // Before the next frame, because there is none before a page is printed.
+  useLayoutEffect(() => {
     const found = canvas.current;
     const context = found?.getContext("2d");
     if (!found || !context || width <= 0 || height <= 0) return;
