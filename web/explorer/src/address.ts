@@ -1,11 +1,15 @@
 // The address of what is shown, which is the fragment of the page's URL: `#forward/12`, `#weight=conv.weight`,
 // `#forward/3.7&tab=memory&heat=time`. Pure functions between strings and `Address`.
+import { SIZE_MODES } from "./sizes";
 
-/** What is selected. A group is a range of instructions, `forward/10-20`, or of operations of a payload, `forward/3.0-9`. */
+/**
+ * What is selected. A group is a range of instructions, `forward/10-20`, or of operations of a payload, `forward/3.0-9`.
+ * The value of an output is one of the method, too; `output` is which of the outputs is meant, `forward/out0`.
+ */
 export type Selection =
   | { kind: "instruction"; index: number }
   | { kind: "operation"; index: number; operation: number }
-  | { kind: "value"; index: number }
+  | { kind: "value"; index: number; output?: number }
   | { kind: "group"; id: string };
 
 export interface Address {
@@ -14,11 +18,17 @@ export interface Address {
   /** The name of a weight, which may be in any method. */
   weight: string | null;
   tab: string | null;
-  /** Other settings: `heat`, `by`, `open`, `row`, ... */
+  /** Other settings: those of `SETTINGS`. */
   settings: ReadonlyMap<string, string>;
 }
 
-const KNOWN = new Set(["heat", "by", "open", "closed", "pool", "plan", "row", "line", "byte", "q", "size"]);
+const [ANY, NUMBER] = [/./, /^\d{1,15}$/];
+/** What settings look like; others are not read. */
+const SETTINGS: ReadonlyMap<string, RegExp> = new Map(Object.entries({
+  heat: ANY, by: ANY, open: ANY, closed: ANY, pool: ANY, plan: /^(both|before|after)$/, row: NUMBER, line: NUMBER, byte: NUMBER,
+  size: new RegExp(`^(${SIZE_MODES.join("|")})-(treemap|icicle)$`), part: /^\d{1,9}(\.\d{1,9}){0,99}$/, at: /^(before-)?\d{1,9}$/,
+  form: /^(instructions|delegates|timeline|flame)$/,
+}));
 
 export function parseAddress(fragment: string): Address {
   const address = { method: null, selection: null, weight: null, tab: null } as {
@@ -37,7 +47,7 @@ export function parseAddress(fragment: string): Address {
     const [key, value] = [part.slice(0, equals), decode(part.slice(equals + 1))];
     if (key === "weight") address.weight = value;
     else if (key === "tab") address.tab = value;
-    else if (KNOWN.has(key)) settings.set(key, value);
+    else if (SETTINGS.get(key)?.test(value)) settings.set(key, value);
   }
   return { ...address, settings };
 }
@@ -45,7 +55,11 @@ export function parseAddress(fragment: string): Address {
 export function formatAddress({ method, selection, weight, tab, settings }: Address): string {
   const parts: string[] = [];
   if (weight !== null) parts.push(`weight=${encode(weight)}`);
-  if (method !== null) parts.push(selection ? `${encode(method)}/${formatSelection(selection)}` : encode(method));
+  if (method !== null) {
+    // The slash is the one between method and selection.
+    const name = encode(method).replaceAll("/", "%2F");
+    parts.push(selection ? `${name}/${formatSelection(selection)}` : name);
+  }
   if (tab !== null) parts.push(`tab=${encode(tab)}`);
   for (const [key, value] of settings) if (value !== "") parts.push(`${key}=${encode(value)}`);
   return parts.join("&");
@@ -55,8 +69,8 @@ export function formatSelection(selection: Selection): string {
   switch (selection.kind) {
     case "instruction": return String(selection.index);
     case "operation": return `${selection.index}.${selection.operation}`;
-    case "value": return `v${selection.index}`;
-    case "group": return encode(selection.id);
+    case "value": return selection.output === undefined ? `v${selection.index}` : `out${selection.output}`;
+    case "group": return encodeURIComponent(selection.id);
   }
 }
 

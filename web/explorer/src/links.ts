@@ -1,7 +1,8 @@
 // Which part of the program a path, a line or a range of bytes is about, and the other way round. Pure.
-import type { Selection } from "./address";
+import { type Selection, formatSelection } from "./address";
 import type { ReportDocument } from "./document";
 import { type Method, payloadOf } from "./model";
+import type { Part } from "./tree";
 
 export interface Target { method: number; selection: Selection }
 
@@ -72,7 +73,29 @@ export function targetOfRegion(document: ReportDocument, methods: readonly Metho
   }
   return text ? targetOfPath(methods, text) : null;
 }
-export const isSameTarget = (a: Target | null, b: Target | null): boolean => a !== null && b !== null && a.method === b.method && JSON.stringify(a.selection) === JSON.stringify(b.selection);
+export const isSameTarget = (a: Target | null, b: Target | null): boolean =>
+  a !== null && b !== null && a.method === b.method && textOf(a.selection) === textOf(b.selection);
+/** An output is its value. */
+const textOf = (selection: Selection): string =>
+  (selection.kind === "value" ? `v${selection.index}` : formatSelection(selection));
+
+/** The selection of a part of the graph. Several inputs or outputs in one box are a group. */
+export function selectionOf({ data }: Method, { kind, id, start, call, operation }: Part): Selection {
+  const group: Selection = { kind: "group", id };
+  switch (kind) {
+    case "call": return { kind: "instruction", index: call! };
+    case "operation": return { kind: "operation", index: call!, operation: operation! };
+    case "group": return group;
+    case "input": {
+      const value = id === "inputs" ? undefined : data.inputs[start];
+      return value === undefined ? group : { kind: "value", index: value };
+    }
+    case "output": {
+      const value = id === "outputs" ? undefined : data.outputs[start]?.[0];
+      return value === undefined ? group : { kind: "value", index: value, output: start };
+    }
+  }
+}
 
 /** Findings, or differences, about a selection, with those of its values and its delegate. */
 export function marksOf(method: Method, selection: Selection, key: "findings" | "differences"): number[] {

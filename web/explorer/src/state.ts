@@ -3,14 +3,19 @@
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal, untracked } from "@preact/signals";
 import { type Address, type Selection, formatAddress, parseAddress } from "./address";
 import type { ReportDocument } from "./document";
-import type { Heat } from "./heat";
-import { HEATS, timesOf } from "./heat";
+import { type Heat, heatsOf } from "./heat";
+import { selectionOf } from "./links";
 import { type Method, methodsOf, payloadOf } from "./model";
 import { type PoolPlans, plansOf } from "./plan";
-import { GROUPINGS, type Grouping, type Part, chainTo, chainToId, groupingsOf, isInner, openFirst, treeOf } from "./tree";
+import { type Grouping, type Part, chainTo, chainToId, groupingsOf, isInner, isOpenable, openFirst, treeOf } from "./tree";
 
 export const TABS = ["summary", "differences", "memory", "size", "time", "weights", "findings", "text", "bytes", "outline"] as const;
 export type Tab = (typeof TABS)[number];
+
+/** Ids of more groups would be no address. */
+const IDS = 200;
+/** In `open` and `closed`: all groups. */
+const ALL = "all";
 
 /** Boxes of the first view, by the size of the window. */
 const FIRST = { least: 34, most: 130, area: 9000 };
@@ -41,6 +46,9 @@ export interface Surroundings {
   keep(): string;
 }
 
+/** The class of the page while it is printed. */
+const PRINTING = "printing";
+
 export interface State {
   readonly panels: Panels;
   size(): { width: number; height: number };
@@ -60,7 +68,7 @@ export interface State {
   readonly query: Signal<string>;
   readonly isHelpOpen: Signal<boolean>;
   readonly isDark: Signal<boolean>;
-  /** Other settings that are in the address: `pool`, `plan`, `row`, `line`, `byte`, `size`. */
+  /** Other settings that are in the address: `pool`, `plan`, `at`, `row`, `line`, `byte`, `size`, `part`, `form`. */
   readonly settings: Signal<ReadonlyMap<string, string>>;
   /** Counts requests to show the selection in the graph. */
   readonly reveals: Signal<number>;
@@ -68,7 +76,7 @@ export interface State {
   readonly tree: Signal<readonly Part[]>;
   readonly plans: Signal<readonly PoolPlans[]>;
   readonly by: Signal<Grouping>;
-  select(selection: Selection | null, options?: { method?: number; reveal?: boolean }): void;
+  select(selection: Selection | null, options?: { method?: number; reveal?: boolean; weight?: string }): void;
   toggle(id: string): void;
   openAll(): void;
   closeAll(): void;
@@ -119,15 +127,25 @@ export function createState(document: ReportDocument, { page, panels, size, keep
     const isChanged = (part: Part) => !isInner(part) && order.slice(part.start, part.end).some((index) => calls[index]!.change !== null);
     return openFirst(tree.value, most(), document.changes ? isChanged : undefined);
   });
+  const allGroups = computed(() => groupIds(tree.value));
+  const plans = computed(() => plansOf(document, methods));
   const media = page.matchMedia("(prefers-color-scheme: dark)");
   const isDark = signal(media.matches);
-  const onMedia = () => { isDark.value = media.matches; };
+  const root = page.document.documentElement;
+  const onMedia = () => { isDark.value = media.matches && !root.classList.contains(PRINTING); };
   media.addEventListener("change", onMedia);
+  // Before what listens in views, which read sizes and colours.
+  const onPrint = ({ type }: Event) => {
+    root.classList.toggle(PRINTING, type === "beforeprint");
+    onMedia();
+  };
+  page.addEventListener("beforeprint", onPrint);
+  page.addEventListener("afterprint", onPrint);
 
   /** The parts that contain a selection; what contains it is opened. */
   function reveal(): void {
     const [at, chosen] = [method.value, selection.value];
-    if (!at || !chosen) return;
+    if (!at || !chosen || (chosen.kind === "value" && chosen.output !== undefined)) return;
     const call = callOf(at, chosen);
     const chain = chosen.kind === "group" ? chainToId(tree.value, chosen.id)
       : chosen.kind === "operation" ? chainTo(tree.value, at, chosen.index, chosen.operation)
@@ -137,34 +155,52 @@ export function createState(document: ReportDocument, { page, panels, size, keep
     reveals.value++;
   }
 
+  function setting(key: string, value: string | null): void {
+    if ((settings.value.get(key) ?? null) === value) return;
+    const next = new Map(settings.value);
+    if (value === null) next.delete(key);
+    else next.set(key, value);
+    settings.value = next;
+  }
+
   let last: readonly Part[] | null = null;
   function read(address: Address): void {
     batch(() => {
       const index = methods.findIndex(({ name }) => name === address.method);
       methodIndex.value = index < 0 ? first : index;
-      grouping.value = GROUPINGS.find((name) => name === address.settings.get("by")) ?? null;
-      colour.value = (["kind", ...HEATS] as const).find((name) => name === address.settings.get("heat")) ?? null;
+      const shown = methods[methodIndex.value];
+      const get = (key: string) => address.settings.get(key);
+      grouping.value = choices.value.possible.find((name) => name === get("by")) ?? null;
+      heat.value = (shown && get("heat") ? heatsOf(document, shown) : []).find((name) => name === get("heat")) ?? null;
       last = tree.value;
       tab.value = tabs.find((name) => name === address.tab) ?? null;
-      weight.value = address.weight;
-      if (address.weight !== null && address.tab === null && tabs.includes("weights")) tab.value = "weights";
-      const list = (key: string) => (address.settings.get(key) ?? "").split(",").filter((id) => id !== "");
-      const closed = new Set(list("closed"));
-      open.value = new Set([...firstOpen.value, ...list("open")].filter((id) => !closed.has(id)));
-      selection.value = isValid(methods[methodIndex.value], address.selection) ? address.selection : null;
-      settings.value = new Map([...address.settings].filter(([key]) => !["by", "heat", "open", "closed"].includes(key)));
+      const isWeight = document.graph?.weights?.some(({ name }) => name === address.weight) ?? true;
+      weight.value = isWeight ? address.weight : null;
+      if (weight.value !== null && address.tab === null && tabs.includes("weights")) tab.value = "weights";
+      const list = (key: string) => (get(key) ?? "").split(",").filter((id) => id !== "");
+      const [added, closed] = [new Set(list("open").slice(0, IDS)), new Set(list("closed"))];
+      const base = added.has(ALL) ? allGroups.value : closed.has(ALL) ? [] : firstOpen.value;
+      const known = [...added].filter((id) => chainToId(tree.value, id).some((part) => part.id === id && isOpenable(part)));
+      open.value = new Set([...base, ...known].filter((id) => !closed.has(id)));
+      selection.value = index < 0 ? null : validSelection(shown, tree.value, address.selection);
+      settings.value = new Map([...address.settings].filter(([key, value]) =>
+        !["by", "heat", "open", "closed"].includes(key) && (key !== "pool" || plans.value.some((pool) => pool.key === value))));
       reveal();
     });
   }
   function write(): Address {
-    const added = [...open.value].filter((id) => !firstOpen.value.has(id));
-    const removed = [...firstOpen.value].filter((id) => !open.value.has(id));
     const all = new Map(settings.value);
     if (grouping.value) all.set("by", grouping.value);
-    if (colour.value) all.set("heat", colour.value);
-    // A long list would be no address; the selection opens what contains it.
-    if (added.length > 0 && added.length <= 60) all.set("open", added.join(","));
-    if (removed.length > 0 && removed.length <= 60) all.set("closed", removed.join(","));
+    if (heat.value) all.set("heat", heat.value);
+    // What is open, as the shortest difference from the first view, from all groups or from none.
+    const none: ReadonlySet<string> = new Set();
+    const [shortest] = [firstOpen.value, allGroups.value, none].map((base, at) => ({
+      open: [...(at === 1 ? [ALL] : []), ...[...open.value].filter((id) => !base.has(id))],
+      closed: [...(at === 2 ? [ALL] : []), ...[...base].filter((id) => !open.value.has(id))],
+    })).sort((a, b) => a.open.length + a.closed.length - b.open.length - b.closed.length);
+    // A longer list would be no address; the selection opens what contains it.
+    all.set("open", shortest!.open.slice(0, IDS).join(","));
+    all.set("closed", shortest!.closed.slice(0, IDS).join(","));
     const isPlain = selection.value === null && methodIndex.value === first;
     return { method: isPlain ? null : method.value?.name ?? null, selection: selection.value, weight: weight.value, tab: tab.value, settings: all };
   }
@@ -204,13 +240,15 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   });
 
   return {
-    document, methods, tabs, methodIndex, selection, weight, tab, colour, heat, grouping, open, query: signal(""),
-    isHelpOpen: signal(false), isDark, settings, reveals, method, tree, plans: computed(() => plansOf(document, methods)), by,
-    panels, size, isNarrow: () => size().width <= NARROW,
+    document, methods, tabs, methodIndex, selection, weight, tab, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
+    settings, reveals, method, tree, plans, by, panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;
         selection.value = chosen;
+        weight.value = options.weight ?? null;
+        // The cursor of the plan is at what is selected.
+        setting("at", null);
       });
       if (options.reveal !== false) batch(reveal);
     },
@@ -220,39 +258,44 @@ export function createState(document: ReportDocument, { page, panels, size, keep
       open.value = next;
     },
     openAll() {
-      const next = new Set<string>();
-      const visit = (parts: readonly Part[]) => parts.forEach((part) => {
-        if (part.kind !== "group" || !part.children) return;
-        next.add(part.id);
-        visit(part.children);
-      });
-      visit(tree.value);
-      open.value = next;
+      open.value = allGroups.value;
     },
     closeAll() { open.value = new Set(); },
-    setting(key, value) {
-      const next = new Map(settings.value);
-      if (value === null) next.delete(key);
-      else next.set(key, value);
-      settings.value = next;
-    },
+    setting,
     dispose() {
       stop();
       stopTree();
       media.removeEventListener("change", onMedia);
+      page.removeEventListener("beforeprint", onPrint);
+      page.removeEventListener("afterprint", onPrint);
       page.removeEventListener("popstate", follow);
       page.removeEventListener("hashchange", follow);
     },
   };
 }
 
-function isValid(method: Method | undefined, selection: Selection | null): boolean {
-  if (!method || !selection) return false;
+function groupIds(tree: readonly Part[]): Set<string> {
+  const ids = new Set<string>();
+  const visit = (parts: readonly Part[]) => parts.forEach((part) => {
+    if (part.kind !== "group" || !part.children) return;
+    ids.add(part.id);
+    visit(part.children);
+  });
+  visit(tree);
+  return ids;
+}
+/** A selection of an address if the method has it. */
+function validSelection(method: Method | undefined, tree: readonly Part[], selection: Selection | null): Selection | null {
+  if (!method || !selection) return null;
+  const call = selection.kind === "instruction" || selection.kind === "operation" ? method.calls[selection.index] : undefined;
   switch (selection.kind) {
-    case "instruction": return selection.index < method.calls.length;
-    case "operation": return selection.index < method.calls.length && selection.operation < (payloadOf(method, method.calls[selection.index]!)?.nodes.length ?? 0);
-    case "value": return selection.index < method.values.length;
-    case "group": return true;
+    case "instruction": return call ? selection : null;
+    case "operation": return call && selection.operation < (payloadOf(method, call)?.nodes.length ?? 0) ? selection : null;
+    case "value": return selection.index < method.values.length ? selection : null;
+    case "group": {
+      const part = chainToId(tree, selection.id).at(-1);
+      return part ? selectionOf(method, part) : null;
+    }
   }
 }
 /** The call that a selection is in: of a value, the first that writes or reads it. */

@@ -1,7 +1,7 @@
 // The graph on its canvas: builds scenes in slices of time, moves the camera, and turns input into changes of the state.
 import { effect } from "@preact/signals";
 import { measurementOf } from "../heat";
-import { severitiesOf } from "../links";
+import { selectionOf } from "../links";
 import { hitCounts } from "../search";
 import { type State, callOf } from "../state";
 import { type Part, chainTo, isInner, isOpenable } from "../tree";
@@ -66,6 +66,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     if (!method || !selection) return null;
     if (selection.kind === "group") return at.byId.get(selection.id) ?? null;
     if (selection.kind === "value") {
+      if (selection.output !== undefined) return at.byId.get(`out${selection.output}`) ?? at.byId.get("outputs") ?? null;
       const input = method.data.inputs.indexOf(selection.index);
       if (input >= 0) return at.byId.get(`in${input}`) ?? at.byId.get("inputs") ?? null;
     }
@@ -197,17 +198,8 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     if (box) moveTo(clamp(centre(camera, box, view), whole(), view), isSmooth);
   }
   function selectBox(box: Box | null): void {
-    const part = box?.part;
-    if (!part) state.select(null, { reveal: false });
-    else if (part.kind === "call") state.select({ kind: "instruction", index: part.call! }, { reveal: false });
-    else if (part.kind === "operation") state.select({ kind: "operation", index: part.call!, operation: part.operation! }, { reveal: false });
-    else if (part.kind === "group") state.select({ kind: "group", id: part.id }, { reveal: false });
-    else {
-      const method = state.method.value!;
-      const value = part.kind === "input" ? method.data.inputs[part.start] : method.data.outputs[part.start]?.[0];
-      if (part.id === "inputs" || part.id === "outputs" || value === undefined) state.select({ kind: "group", id: part.id }, { reveal: false });
-      else state.select({ kind: "value", index: value }, { reveal: false });
-    }
+    const method = state.method.value;
+    state.select(box && method ? selectionOf(method, box.part) : null, { reveal: false });
   }
 
   // Pointer.
@@ -320,7 +312,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
   map.addEventListener("pointerdown", onMap);
   map.addEventListener("pointermove", onMap);
 
-  const resized = new ResizeObserver(() => {
+  const fitSize = () => {
     const next = { width: canvas.clientWidth, height: canvas.clientHeight };
     if (next.width === 0 || next.height === 0 || (next.width === view.width && next.height === view.height)) return;
     const middle = { x: camera.x + view.width / camera.scale / 2, y: camera.y + view.height / camera.scale / 2 };
@@ -331,8 +323,11 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     else if (fitted.scale >= Math.min(READABLE, camera.scale)) camera = fitted;
     // At once: a canvas that is enlarged would be empty until the next frame.
     render();
-  });
+  };
+  const resized = new ResizeObserver(fitSize);
   resized.observe(canvas);
+  // A page that is printed has another width, which nothing observes in time.
+  addEventListener("beforeprint", fitSize);
 
   const stops = [
     effect(() => { state.method.value; state.tree.value; state.open.value; build(); }),
@@ -398,6 +393,7 @@ export function createController(state: State, canvas: HTMLCanvasElement, map: H
     dispose() {
       stops.forEach((stop) => stop());
       resized.disconnect();
+      removeEventListener("beforeprint", fitSize);
       clearTimeout(work);
       cancelAnimationFrame(frame);
       cancelAnimationFrame(animation);

@@ -31,7 +31,13 @@ export function App({ state, licences, onReady }: { state: State; licences: stri
   const controller = useRef<Controller | null>(null);
   const { side: sideSize, bottom: bottomSize, isSideOpen: sideOpen } = state.panels;
   const [side, bottom, isSideOpen] = [sideSize.value, bottomSize.value, sideOpen.value];
-  const setSideOpen = (isOpen: boolean) => { sideOpen.value = isOpen; };
+  // On a narrow page, a tab has the place of the panel.
+  const isCovered = state.isNarrow() && state.tab.value !== null;
+  const isSideShown = isSideOpen && !isCovered;
+  const setSideOpen = (isOpen: boolean) => {
+    sideOpen.value = isOpen;
+    if (isOpen && isCovered) state.tab.value = null;
+  };
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => handleKey(state, controller.current, event);
     addEventListener("keydown", onKey);
@@ -43,12 +49,14 @@ export function App({ state, licences, onReady }: { state: State; licences: stri
   useEffect(() => { if (tab !== null) document.getElementById(`tab-${tab}`)?.scrollIntoView({ block: "nearest", inline: "nearest" }); }, [tab]);
   const View = tab === null ? null : VIEWS[tab];
   const findings = state.document.files.reduce((sum, { findings: list }) => sum + (list?.length ?? 0), 0);
+  const toggle = isSideShown ? "Close the panel" : "Open the panel";
   return (
     <div class={`explorer ${tab === null ? "" : "with-tab"} ${isSideOpen ? "with-side" : ""}`} style={{ "--side": `${side}px`, "--bottom": `${bottom}px` } as Record<string, string>}>
       <Toolbar state={state} />
       <main class="stage">
         <GraphView state={state} onReady={(made) => { controller.current = made; onReady(made); }} />
-        <button type="button" class="sidetoggle" aria-expanded={isSideOpen} aria-controls="side" onClick={() => setSideOpen(!isSideOpen)} title={isSideOpen ? "Close the panel" : "Open the panel"} aria-label={isSideOpen ? "Close the panel" : "Open the panel"}>{isSideOpen ? "›" : "‹"}</button>
+        <button type="button" class="sidetoggle" aria-expanded={isSideShown} aria-controls="side" onClick={() => setSideOpen(!isSideShown)}
+          title={toggle} aria-label={toggle}>{isSideShown ? "›" : "‹"}</button>
       </main>
       {isSideOpen && <>
         <Splitter label="Width of the panel" isVertical value={side} least={220} most={Math.max(240, state.size().width - 200)} onChange={(value) => { sideSize.value = value; }} />
@@ -77,7 +85,7 @@ export function App({ state, licences, onReady }: { state: State; licences: stri
 function description(state: State): string {
   const [method, selection] = [state.method.value, state.selection.value];
   if (!method || !selection) return "";
-  if (selection.kind === "value") return `Value ${method.values[selection.index]?.name ?? ""}, ${method.values[selection.index]?.type ?? ""}`;
+  if (selection.kind === "value") return `${selection.output === undefined ? "Value" : "Output"} ${method.values[selection.index]?.name ?? ""}, ${method.values[selection.index]?.type ?? ""}`;
   if (selection.kind === "group") return `Group ${selection.id}`;
   const call = method.calls[selection.index];
   if (!call) return "";
@@ -117,12 +125,13 @@ function handleKey(state: State, controller: Controller | null, event: KeyboardE
   event.preventDefault();
 }
 function moveTab(state: State, name: Tab, event: KeyboardEvent): void {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (step === undefined) return;
+  const { tabs } = state;
+  const [at, last] = [tabs.indexOf(name), tabs.length - 1];
+  const position = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[event.key];
+  if (position === undefined) return;
   event.preventDefault();
   event.stopPropagation();
-  const { tabs } = state;
-  const next = tabs[(tabs.indexOf(name) + step + tabs.length) % tabs.length]!;
+  const next = tabs[position]!;
   state.tab.value = next;
   document.getElementById(`tab-${next}`)?.focus();
 }

@@ -3,9 +3,9 @@ import type { ComponentChildren } from "preact";
 import type { Selection } from "../address";
 import { duration, bytes, compactType, counted, decimal, frequent, grouped, percent } from "../names";
 import { lineOf, marksOf } from "../links";
-import { type Call, type Method, argumentsOf, differenceText, differencesOf, payloadOf, roleOf } from "../model";
+import { type Call, type Method, argumentsOf, differencesOf, payloadOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
-import { isPlanned, ownValues } from "../plan";
+import { eventText, isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";
 import { chainToId, isInner, namesOf, summaryOf } from "../tree";
 import { KINDS } from "../kinds";
@@ -40,6 +40,7 @@ function Overview({ state, method }: { state: State; method: Method }) {
   return (
     <section>
       <h2><bdi>{method.name}</bdi></h2>
+      {method.isRemoved && <p class="change removed">removed: only in the older file</p>}
       <Facts rows={[
         contents?.format !== undefined && ["file", <button type="button" class="inline" onClick={() => { state.tab.value = "summary"; }}>{contents.format}, {bytes(contents.bytes ?? 0)}</button>],
         releases.length > 0 && ["releases", releases.length > 1 ? `${releases[0]} to ${releases[releases.length - 1]}` : releases[0]],
@@ -50,15 +51,22 @@ function Overview({ state, method }: { state: State; method: Method }) {
         time && ["time", `${duration(time.mean)}, mean of ${counted(time.count, "execution")}`],
       ]} />
       <h3>Inputs</h3>
-      <ul class="plain">{data.inputs.slice(0, 40).map((value) => <li><ValueLink state={state} method={method} value={value} /></li>)}</ul>
+      <Values state={state} method={method} values={data.inputs} most={40} />
       <h3>Outputs</h3>
-      <ul class="plain">{data.outputs.slice(0, 40).map(([value]) => <li><ValueLink state={state} method={method} value={value} /></li>)}</ul>
+      <Values state={state} method={method} values={data.outputs.map(([value]) => value)} most={40} />
       <Marks state={state} findings={data.findings ?? []} differences={data.differences ?? []} />
       <p class="quiet">Select a box for its arguments, memory, time, YAML line and findings. Press ? for keys.</p>
     </section>
   );
 }
 
+function List<Item>({ items, most, children }: { items: readonly Item[]; most: number; children: (item: Item) => ComponentChildren }) {
+  const rest = items.length - most;
+  return <ul class="plain">{items.slice(0, most).map((item) => <li>{children(item)}</li>)}{rest > 0 && <li class="quiet">and {grouped(rest)} more</li>}</ul>;
+}
+function Values({ state, method, values, most }: { state: State; method: Method; values: readonly number[]; most: number }) {
+  return <List items={values} most={most}>{(value) => <ValueLink state={state} method={method} value={value} />}</List>;
+}
 function ValueLink({ state, method, value }: { state: State; method: Method; value: number }) {
   const data = method.values[value];
   return <><Link state={state} method={method.index} selection={{ kind: "value", index: value }}><bdi>{data?.name || `values[${value}]`}</bdi></Link> <span class="quiet">{compactType(data?.type ?? "")}</span></>;
@@ -67,15 +75,17 @@ function ValueLink({ state, method, value }: { state: State; method: Method; val
 /** Buttons that lead to the other views of a selection. */
 function Elsewhere({ state, method, selection }: { state: State; method: Method; selection: Selection }) {
   const line = lineOf(state.document, method, selection);
-  const go = (tab: Tab, key?: string, value?: string) => () => {
-    if (key !== undefined && value !== undefined) state.setting(key, value);
-    state.tab.value = tab;
-  };
+  const go = (tab: Tab) => () => { state.tab.value = tab; };
   const values = selection.kind === "value" ? [selection.index] : selection.kind === "instruction" ? method.calls[selection.index]?.data.writes ?? [] : [];
-  const plans = state.plans.value.flatMap((pool) => (pool.method === method.index ? pool.plans : []));
-  const hasMemory = plans.some((plan) => isPlanned(plan, ownValues(plan, method, values)));
+  const pool = state.plans.value.find(({ method: of, plans }) =>
+    of === method.index && plans.some((plan) => isPlanned(plan, ownValues(plan, method, values))));
+  const openMemory = () => {
+    state.setting("pool", pool!.key);
+    state.setting("at", null);
+    state.tab.value = "memory";
+  };
   const links: ComponentChildren[] = [
-    hasMemory && <button type="button" onClick={go("memory")}>Memory</button>,
+    pool && <button type="button" onClick={openMemory}>Memory</button>,
     line !== null && <button type="button" onClick={go("text")}>YAML line {line}</button>,
     selection.kind !== "group" && state.tabs.includes("bytes") && <button type="button" onClick={go("bytes")}>Bytes</button>,
     selection.kind === "instruction" && state.tabs.includes("time") && timesOf(state.document, method).has(selection.index) && <button type="button" onClick={go("time")}>Time</button>,
@@ -89,7 +99,8 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
   const delegate = data.delegate === undefined ? undefined : method.data.delegates[data.delegate];
   const payload = payloadOf(method, call);
   const time = timesOf(state.document, method).get(call.index);
-  const total = [...timesOf(state.document, method).values()].reduce((sum, value) => sum + value, 0);
+  const { profile } = state.document;
+  const share = profile?.methods.find(({ index }) => index === method.index)?.instructions.find(({ index }) => index === call.index)?.share;
   const { macs, planned = 0, constant = 0, written = 0 } = data.work ?? {};
   const library = call.callee?.library;
   const args = argumentsOf(method, call);
@@ -104,7 +115,7 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
         call.change !== "removed" && ["instruction", grouped(call.index)],
         delegate?.name !== undefined && ["delegate", <bdi>{delegate.name}</bdi>], delegate && ["payload", bytes(delegate.bytes)],
         payload && ["operations", `${grouped(payload.nodes.length)}: ${frequent(payload.nodes.map(({ name }) => name))}`],
-        time !== undefined && ["time", `${duration(time)} (${percent(time, total)})`],
+        time !== undefined && ["time", `${duration(time)} (${percent(share ?? 0, 1)})`],
         macs != null && macs > 0 && ["MACs", decimal(macs)],
         planned + constant > 0 && ["reads", [[planned, "planned"], [constant, "constant"]].filter(([size]) => size !== 0).map(([size, what]) => `${bytes(Number(size))} ${what}`).join(", ")], written > 0 && ["writes", bytes(written)] as const,
         data.jump !== undefined && [data.always ? "jumps to" : "if false, to", data.jump < method.data.nodes.length ? <Link state={state} method={method.index} selection={{ kind: "instruction", index: data.jump }}>instruction {data.jump}</Link> : "the end"],
@@ -182,7 +193,10 @@ function ValueDetail({ state, method, index }: { state: State; method: Method; i
   const writers = users.filter(({ data }) => data.writes?.includes(index));
   const planned = state.document.memory?.methods[method.index]?.pools.flatMap((pool) => pool.tensors.filter((tensor) => tensor.value === (value.base ?? index)).map((tensor) => ({ pool, tensor }))) ?? [];
   const selection: Selection = { kind: "value", index };
-  const calls = (list: readonly Call[]) => <ul class="plain">{list.slice(0, 50).map((call) => <li><Link state={state} method={method.index} selection={{ kind: "instruction", index: call.index }}>{call.name}</Link> <span class="quiet">instruction {call.index}</span></li>)}{list.length > 50 && <li class="quiet">and {list.length - 50} more</li>}</ul>;
+  const instructions = state.document.memory?.methods[method.index]?.instructions ?? [];
+  const calls = (list: readonly Call[]) => <List items={list} most={50}>{(call) => <>
+    <Link state={state} method={method.index} selection={{ kind: "instruction", index: call.index }}>{call.name}</Link> <span class="quiet">instruction {call.index}</span>
+  </>}</List>;
   return (
     <section>
       <h2><bdi>{value.name || `values[${index}]`}</bdi></h2>
@@ -192,7 +206,7 @@ function ValueDetail({ state, method, index }: { state: State; method: Method; i
         value.bytes !== undefined && ["size", bytes(value.bytes)],
         value.base !== undefined && ["view of", <Link state={state} method={method.index} selection={{ kind: "value", index: value.base }}><bdi>{method.values[value.base]?.name ?? ""}</bdi></Link>],
         ...planned.flatMap(({ pool, tensor }) => [["memory", `pool ${pool.pool}, ${grouped(tensor.offset)} to ${grouped(tensor.offset + tensor.bytes)}`] as const,
-          tensor.alive && (["alive", `instructions ${Math.max(0, tensor.alive[0] - 1)} to ${Math.max(0, tensor.alive[1] - 1)}`] as const)]),
+          ...(tensor.alive ? [["alive from", eventText(instructions, tensor.alive[0])] as const, ["alive until", eventText(instructions, tensor.alive[1])] as const] : [])]),
       ]} />
       {value.content === "constant" && <StatisticsView statistics={value.statistics} hasData={state.document.data_statistics ?? false} />}
       {writers.length > 0 && <><h3>Written by</h3>{calls(writers)}</>}
@@ -208,7 +222,7 @@ function Group({ state, method, id }: { state: State; method: Method; id: string
   if (!part) return <section><h2>{id}</h2></section>;
   if (part.kind === "input" || part.kind === "output") {
     const values = part.kind === "input" ? method.data.inputs : method.data.outputs.map(([value]) => value);
-    return <section><h2>{part.title}</h2><ul class="plain">{values.slice(0, 300).map((value) => <li><ValueLink state={state} method={method} value={value} /></li>)}</ul>{values.length > 300 && <p class="quiet">and {values.length - 300} more</p>}</section>;
+    return <section><h2>{part.title}</h2><Values state={state} method={method} values={values} most={300} /></section>;
   }
   const names = isInner(part) ? [] : namesOf(method, part);
   const counts = new Map<string, number>();

@@ -37,7 +37,7 @@ export function FindingsView({ state }: { state: State }) {
                 return (
                   <li key={index} class={`finding ${severity} ${index === wanted ? "chosen" : ""}`}>
                     {target ? <button type="button" class="inline" onClick={() => { state.setting("row", String(index)); state.select(target.selection, { method: target.method }); }}><bdi class="mono">{finding.path || finding.file}</bdi></button> : <bdi class="mono">{finding.path || finding.file}</bdi>}
-                    {finding.offset != null && state.tabs.includes("bytes") && <button type="button" class="inline" onClick={() => { state.setting("byte", String(finding.offset)); state.tab.value = "bytes"; }}>byte {finding.offset}</button>}
+                    {finding.offset != null && <Byte state={state} file={finding.file} offset={finding.offset} />}
                     <div>{finding.found}, expected {finding.expected}</div>
                   </li>
                 );
@@ -50,4 +50,12 @@ export function FindingsView({ state }: { state: State }) {
       {truncated.length > 0 && <p class="quiet">Not listed: {truncated.join(", ")}</p>}
     </div>
   );
+}
+
+/** The page has the bytes of the first file. */
+function Byte({ state, file, offset }: { state: State; file: string; offset: number }) {
+  if (file !== state.document.files[0]?.name) return <span class="quiet">byte {offset} of <bdi>{file}</bdi></span>;
+  if (!state.tabs.includes("bytes")) return null;
+  const open = () => { state.setting("byte", String(offset)); state.tab.value = "bytes"; };
+  return <button type="button" class="inline" onClick={open}>byte {offset}</button>;
 }

@@ -16,7 +16,7 @@ const NONE: ReadonlySet<number> = new Set();
 
 export function MemoryView({ state }: { state: State }) {
   const pools = state.plans.value;
-  const [wanted, side] = ["pool", "plan"].map((key) => state.settings.value.get(key));
+  const [wanted, side, at] = ["pool", "plan", "at"].map((key) => state.settings.value.get(key));
   const [selection, method] = [state.selection.value, state.method.value];
   const chosen = useMemo(() => {
     const call = selection?.kind === "instruction" ? method?.calls[selection.index]?.data : undefined;
@@ -29,13 +29,12 @@ export function MemoryView({ state }: { state: State }) {
     ?? ofMethod.find(({ plans }) => plans.some((plan) => isPlanned(plan, chosen.get(plan) ?? NONE)))
     ?? ofMethod.find(({ plans }) => plans.some(({ pool }) => pool.tensors.length > 0)) ?? pools[0];
   const [scale, setScale] = useState<Scale | null>(null);
-  const [pinned, setPinned] = useState<Cursor | null>(null);
   const [hovered, setHovered] = useState<Cursor | null>(null);
   const [range, setRange] = useState<[number, number] | null>(null);
   const holder = useRef<HTMLDivElement>(null);
   const { height } = useSize(holder);
   const kindsOf = useMemo(() => new Map(entry?.plans.map((plan) => [plan, kindsIn(plan)])), [entry]);
-  useEffect(() => { setPinned(null); setRange(null); setScale(null); }, [entry]);
+  useEffect(() => { setRange(null); setScale(null); }, [entry]);
   const all = useMemo(() => entry?.plans.map(({ pool }) => pool) ?? [], [entry]);
   const kind = scale ?? scaleFor(all, state.isNarrow() ? height / all.length : height);
   // Each picture has the scales of both plans, so that they can be compared, also one after the other.
@@ -46,8 +45,9 @@ export function MemoryView({ state }: { state: State }) {
   const choice = (isPair && CHOICES.find((name) => name === side)) || "both";
   const plans = entry.plans.filter((plan) => choice === "both" || plan.side === choice);
   const times = Math.max(...entry.plans.map(({ memory }) => memory.instructions.length)) + 2;
-  const cursor = hovered ?? pinned;
+  const cursor = hovered ?? (at === undefined ? null : cursorOf(at));
   const under = plans.find((plan) => plan.side === cursor?.side);
+  const pin = ({ side: of, time }: Cursor) => state.setting("at", of === "before" ? `before-${time}` : String(time));
   const timeOf = (plan: Plan): number | null => {
     if (owner && under && cursor) return timeIn(owner, under, plan, cursor.time);
     if (selection?.kind !== "instruction" || method?.index !== entry.method) return plan.pool.peak.time;
@@ -57,7 +57,10 @@ export function MemoryView({ state }: { state: State }) {
   const listed = under ?? plans.findLast((plan) => timeOf(plan) !== null) ?? plans[plans.length - 1];
   const choose = (plan: Plan) => (value: number) => {
     const shown = owner ? shownOf(owner, plan.side, "values", value) : -1;
-    if (shown >= 0) state.select({ kind: "value", index: shown }, { method: entry.method });
+    if (shown < 0) return;
+    state.select({ kind: "value", index: shown }, { method: entry.method });
+    // The list of what is alive stays as it is.
+    state.setting("at", at ?? null);
   };
   const isDark = state.isDark.value;
   const kinds = new Set(plans.flatMap((plan) => plan.pool.tensors.map(({ value }) => kindsOf.get(plan)!(value))));
@@ -68,7 +71,7 @@ export function MemoryView({ state }: { state: State }) {
       <div class="main">
         <div class="bar">
           {pools.length > 1 && <label>Pool <select value={entry.key}
-            onChange={(event) => state.setting("pool", event.currentTarget.value)}>
+            onChange={(event) => { state.setting("pool", event.currentTarget.value); state.setting("at", null); }}>
             {pools.map(({ key, title }) => <option value={key}>{title}</option>)}</select></label>}
           {isPair && <label>Plan <select value={choice}
             onChange={(event) => state.setting("plan", event.currentTarget.value)}>
@@ -89,7 +92,7 @@ export function MemoryView({ state }: { state: State }) {
               {isPair && <h3>{plan.side} <bdi>{plan.side === "before" ? before : after}</bdi></h3>}
               <PlanPicture plan={plan} part={part} range={range} times={times} cursor={timeOf(plan)} isDark={isDark}
                 chosen={chosen.get(plan) ?? NONE} kindOf={kindsOf.get(plan)!}
-                onHover={setHovered} onPin={setPinned} onRange={setRange} onChoose={choose(plan)} />
+                onHover={setHovered} onPin={pin} onRange={setRange} onChoose={choose(plan)} />
             </div>
           ))}
         </div>
@@ -109,6 +112,11 @@ function kindsIn({ owner }: Plan): KindOf {
   const owners = ownersOf(owner);
   return (value) => (owner?.values[value]?.content === "state" ? "input" : undefined) ?? owners.get(value)?.kind
     ?? (owner?.data.inputs.includes(value) ? "input" : "other");
+}
+/** The cursor of an address, `12` or `before-12`. */
+function cursorOf(at: string): Cursor {
+  const isBefore = at.startsWith("before-");
+  return { side: isBefore ? "before" : "after", time: Number(isBefore ? at.slice(7) : at) };
 }
 interface Place { state: State; entry: PoolPlans; plan: Plan; time: number }
 /** A button that selects the instruction of a time. */

@@ -1,6 +1,7 @@
 // The graph as a tree of text: the same parts, for reading line by line and for assistive technology.
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Selection } from "../address";
+import { formatSelection } from "../address";
+import { selectionOf } from "../links";
 import { outputName, parametersOf } from "../model";
 import { type State } from "../state";
 import { type Part, chainTo, isOpenable, summaryOf } from "../tree";
@@ -20,16 +21,11 @@ export function OutlineView({ state }: { state: State }) {
     return found;
   }, [tree, open]);
   const virtual = useVirtual(rows.length, 24, scroller);
-  const id = !selection || !method ? null : selection.kind === "group" ? selection.id : selection.kind === "operation" ? `${selection.index}.${selection.operation}` : selection.kind === "instruction" ? String(selection.index) : null;
+  const id = !selection || !method ? null
+    : selection.kind === "value" && selection.output === undefined ? `in${method.data.inputs.indexOf(selection.index)}` : formatSelection(selection);
   const chosen = rows.findIndex(({ part }) => part.id === id);
   useEffect(() => { if (chosen >= 0) virtual.scrollToIndex(chosen, { align: "auto" }); }, [chosen]);
   if (!method) return null;
-  const selectionOf = (part: Part): Selection => {
-    if (part.kind === "call") return { kind: "instruction", index: part.call! };
-    if (part.kind === "operation") return { kind: "operation", index: part.call!, operation: part.operation! };
-    const value = part.kind === "input" ? method.data.inputs[part.start] : part.kind === "output" ? method.data.outputs[part.start]?.[0] : undefined;
-    return value === undefined || part.id.endsWith("puts") ? { kind: "group", id: part.id } : { kind: "value", index: value };
-  };
   const textOf = (part: Part) => {
     if (part.kind === "group") return summaryOf(method, part);
     if (part.kind !== "call") return "";
@@ -43,14 +39,14 @@ export function OutlineView({ state }: { state: State }) {
     const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
     if (next !== undefined) {
       const target = rows[Math.max(0, Math.min(rows.length - 1, next))]!.part;
-      state.select(selectionOf(target));
+      state.select(selectionOf(method, target));
       virtual.scrollToIndex(Math.max(0, next), { align: "auto" });
       requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(target.id)}"]`)?.focus());
     } else if (event.key === "Enter" || (event.key === "ArrowRight" && !isOpen) || (event.key === "ArrowLeft" && isOpen)) { if (isOpenable(part)) state.toggle(part.id); }
     else if (event.key === "ArrowLeft") {
       const chain = part.call === undefined ? [] : chainTo(tree, method, part.call, part.operation);
       const parent = chain[chain.length - 2];
-      if (parent) state.select(selectionOf(parent));
+      if (parent) state.select(selectionOf(method, parent));
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -64,7 +60,7 @@ export function OutlineView({ state }: { state: State }) {
           return (
             <div key={part.id} data-id={part.id} role="treeitem" aria-level={depth} aria-selected={index === chosen} {...(isOpenable(part) ? { "aria-expanded": open.has(part.id) } : {})}
               tabIndex={index === (chosen >= 0 ? chosen : 0) ? 0 : -1} class={`outlinerow ${index === chosen ? "chosen" : ""}`} style={{ transform: `translateY(${start}px)`, paddingLeft: `${depth * 16}px` }}
-              onClick={() => state.select(selectionOf(part))} onDblClick={() => { if (isOpenable(part)) state.toggle(part.id); }} onKeyDown={(event) => onKeyDown(event, index)}>
+              onClick={() => state.select(selectionOf(method, part))} onDblClick={() => { if (isOpenable(part)) state.toggle(part.id); }} onKeyDown={(event) => onKeyDown(event, index)}>
               <span class="sign" aria-hidden="true" onClick={(event) => { if (!isOpenable(part)) return; event.stopPropagation(); state.toggle(part.id); }}>{isOpenable(part) ? (open.has(part.id) ? "−" : "+") : ""}</span>
               <Swatch kind={kindOf(part)} isDark={state.isDark.value} /> <b><bdi>{part.title}</bdi></b> <span class="quiet"><bdi>{textOf(part)}</bdi></span>
             </div>

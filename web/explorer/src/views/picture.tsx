@@ -140,9 +140,9 @@ export function PlanPicture({ plan, part, times, range, cursor, isDark, chosen, 
       return;
     }
     const time = timeAt(px);
-    on.onPin({ side, time });
     const hit = aliveAt(pool, time).find(({ offset, bytes: size }) => y(offset + size) <= py && py <= y(offset));
     if (hit) on.onChoose(hit.value);
+    on.onPin({ side, time });
   };
   const content = `${counted(pool.tensors.length, "tensor")}, ${bytes(pool.bytes)}, peak at ${pool.peak.event}`;
   return (

@@ -12,7 +12,8 @@ export function TextView({ state }: { state: State }) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtual(lines.length, 19, scroller);
   const [method, selection] = [state.method.value, state.selection.value];
-  const chosen = method && selection ? lineOf(state.document, method, selection) : Number(state.settings.value.get("line") ?? 0) || null;
+  const line = Number(state.settings.value.get("line") ?? 0);
+  const chosen = method && selection ? lineOf(state.document, method, selection) : line > 0 && line <= lines.length ? line : null;
   useEffect(() => { if (chosen !== null) virtual.scrollToIndex(chosen - 1, { align: "center" }); }, [chosen]);
   if (text === null) return <p class="message">{reason ?? "The document has no YAML."}</p>;
   const now = method && selection ? { method: method.index, selection } : null;

@@ -2,22 +2,24 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { ProfileMethod, TimelineEvent } from "../document";
 import { measurementOf } from "../heat";
+import { selectionOf } from "../links";
 import { colourOf } from "../kinds";
 import type { Method } from "../model";
 import { clip, counted, duration, grouped, percent, shortName } from "../names";
 import { mix } from "../graph/paint";
 import type { State } from "../state";
 import { type Part, treeOf } from "../tree";
-import { Painted, colourNamed, useSize } from "./parts";
+import { Painted, colourNamed, useCells, useSize } from "./parts";
 import { Table } from "./table";
 
 const SHAPES = ["operators", "instructions", "delegates", "timeline", "flame"] as const;
 
 export function TimeView({ state }: { state: State }) {
-  const [shape, setShape] = useState<(typeof SHAPES)[number]>("operators");
   const method = state.method.value;
   const profile = state.document.profile?.methods.find(({ index }) => index === method?.index);
   const shapes = SHAPES.filter((name) => (name === "timeline" ? (state.document.timeline?.executions.length ?? 0) > 0 : name !== "delegates" || (profile?.delegates?.length ?? 0) > 0));
+  const shape = shapes.find((name) => name === state.settings.value.get("form")) ?? "operators";
+  const setShape = (name: string) => state.setting("form", name === "operators" ? null : name);
   const choice = <div class="tabs small" role="group" aria-label="Form">{shapes.map((name) => <button type="button" aria-pressed={shape === name} onClick={() => setShape(name)}>{name}</button>)}</div>;
   if (!method || !profile) return <p class="message">The recording has no execution of {method?.name ?? "this method"}.</p>;
   const { executions } = profile;
@@ -216,6 +218,8 @@ function TimelineView({ state, method }: { state: State; method: Method }) {
   </>;
 }
 
+/** Most bars of the flame graph. */
+const CELLS = 4000;
 const flameText = (title: string, time: string, most: number) => (title.length + time.length < most ? `${title} ${time}` : clip(title, most));
 /** Times as nested bars: modules, calls and operations; the width is the time. */
 function Flame({ state, method }: { state: State; method: Method }) {
@@ -226,40 +230,47 @@ function Flame({ state, method }: { state: State; method: Method }) {
   const measurement = useMemo(() => measurementOf(state.document, method, "time"), [method]);
   const tree = useMemo(() => treeOf(method, state.by.value), [method, state.by.value]);
   const cells = useMemo(() => {
-    const found: { part: Part; x: number; y: number; width: number; time: number }[] = [];
+    const found: { part: Part; x: number; depth: number; parent: number; width: number; time: number }[] = [];
     const tops = root ? [root] : tree;
     const total = tops.reduce((sum, part) => sum + measurement.of(part), 0);
-    const add = (parts: readonly Part[], left: number, depth: number, scale: number) => {
+    const add = (parts: readonly Part[], left: number, depth: number, scale: number, parent: number) => {
       let x = left;
       for (const part of parts) {
         const time = measurement.of(part);
         const wide = time * scale;
-        if (wide >= 1) {
-          found.push({ part, x, y: depth * 22, width: wide, time });
-          if (part.children && depth < 20) add(part.children, x, depth + 1, scale);
+        if (wide >= 1 && found.length < CELLS) {
+          const own = found.push({ part, x, depth, parent, width: wide, time }) - 1;
+          if (part.children && depth < 20) add(part.children, x, depth + 1, scale, own);
         }
         x += wide;
       }
     };
-    if (total > 0) add(tops, 0, 0, width / total);
+    if (total > 0) add(tops, 0, 0, width / total, -1);
     return { found, total };
   }, [tree, root, width]);
+  const keys = useCells(cells.found);
   const page = colourNamed("page");
   const kindOf = (part: Part) => (part.kind === "call" ? method.calls[part.call!]?.kind ?? "other" : part.kind === "operation" ? "delegate" : "copy");
-  const choose = (part: Part) => {
-    if (part.kind === "call") state.select({ kind: "instruction", index: part.call! });
-    else if (part.kind === "operation") state.select({ kind: "operation", index: part.call!, operation: part.operation! });
-    else state.select({ kind: "group", id: part.id });
+  const choose = (part: Part) => state.select(selectionOf(method, part));
+  const textOf = ({ part, time }: (typeof cells.found)[number]) =>
+    `${part.title}: ${duration(time)}, ${percent(time, cells.total)}, ${grouped(part.end - part.start)} parts`;
+  const onKey = (event: KeyboardEvent, part: Part) => {
+    if (event.key === "Enter") choose(part);
+    else if (event.key === "+") setRoot(part);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   };
   return <>
-    <div class="bar">{root && <button type="button" onClick={() => setRoot(null)}>Show all</button>}<span class="quiet" aria-live="polite"><bdi>{hovered || "By module; double-click enlarges a part."}</bdi></span></div>
+    <div class="bar">{root && <button type="button" onClick={() => setRoot(null)}>Show all</button>}<span class="quiet" aria-live="polite"><bdi>{hovered || "By module; double-click or + enlarges a part."}</bdi></span></div>
     <div class="picture scroll" ref={holder}>
-      <svg width={width} height={Math.max(0, height - 2, ...cells.found.map(({ y }) => y + 24))} role="group" aria-label="Time by module">
-        {cells.found.slice(0, 4000).map(({ part, x, y, width: wide, time }) => (
+      <svg width={width} height={Math.max(0, height - 2, ...cells.found.map(({ depth }) => depth * 22 + 24))} role="group" aria-label="Time by module" onKeyDown={keys.onKeyDown}>
+        {cells.found.map((cell, at) => ({ ...cell, y: cell.depth * 22, at })).map(({ part, x, y, at, width: wide, time }) => (
           <g key={part.id} class="cell">
             <rect x={x} y={y} width={Math.max(1, wide - 1)} height={20} fill={mix(page, colourOf(kindOf(part), state.isDark.value), 0.4)}
-              role="button" tabIndex={-1} aria-label={`${part.title}: ${duration(time)}`} onClick={() => choose(part)} onDblClick={() => setRoot(part)}
-              onPointerEnter={() => setHovered(`${part.title}: ${duration(time)}, ${percent(time, cells.total)}, ${grouped(part.end - part.start)} parts`)} />
+              role="button" tabIndex={at === keys.active ? 0 : -1} aria-label={`${part.title}: ${duration(time)}`} onClick={() => choose(part)} onDblClick={() => setRoot(part)}
+              onFocus={() => { keys.focus(at); setHovered(textOf(cells.found[at]!)); }} onKeyDown={(event) => onKey(event, part)}
+              onPointerEnter={() => setHovered(textOf(cells.found[at]!))} />
             {wide > 30 && <text aria-hidden="true" x={x + 4} y={y + 14}>{flameText(part.title, duration(time), Math.floor((wide - 6) / 6.6))}</text>}
           </g>
         ))}

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Statistics } from "../document";
 import { bytes, compactType, counted } from "../names";
 import type { State } from "../state";
-import type { Target } from "../links";
+import { type Target, isSameTarget } from "../links";
 import { payloadOf } from "../model";
 import { Histogram, StatisticsView } from "./parts";
 import { Table } from "./table";
@@ -44,15 +44,17 @@ export function WeightsView({ state }: { state: State }) {
   const weights = useMemo(() => weightsOf(state), []);
   const hasData = state.document.data_statistics ?? false;
   const selection = state.selection.value;
-  const isSelected = ({ target }: Weight) => target !== null && target.method === state.methodIndex.value && selection !== null && JSON.stringify(target.selection) === JSON.stringify(selection);
+  const now = selection && { method: state.methodIndex.value, selection };
+  const isSelected = ({ target }: Weight) => isSameTarget(target, now);
   const name = state.weight.value;
   const chosen = weights.find((weight) => weight.name === name) ?? weights.find(isSelected);
   // The panel at the side has the same of a selected value.
   const isTold = chosen !== undefined && selection?.kind === "value" && isSelected(chosen) && state.panels.isSideOpen.value && !state.isNarrow();
   const number = (value: number | null | undefined) => (value == null ? "" : String(Number(value.toPrecision(4))));
   const choose = (weight: Weight) => {
-    state.weight.value = weight.name;
-    if (weight.target) state.select(weight.target.selection, { method: weight.target.method });
+    const { target, name: chosenName } = weight;
+    if (target) state.select(target.selection, { method: target.method, weight: chosenName });
+    else state.weight.value = chosenName;
   };
   const total = weights.reduce((sum, weight) => sum + weight.bytes, 0);
   return (
