@@ -84,7 +84,7 @@ test("an address restores methods of any name, open groups, parts of sizes, the 
 
   const document = network(40, { times: true });
   const size = await open(t, document, "#tab=size");
-  await size.locator(".cell rect").first().click();
+  await size.locator(".cell rect").first().click({ position: { x: 5, y: 5 } });
   await settled(size);
   const trail = await size.locator(".trail button").allInnerTexts();
   assert.equal(trail.length, 2);
@@ -174,7 +174,7 @@ test("the panel of a value: its pool, its times in words, all that is not listed
   assert.match(await page.locator(".side .facts").innerText(), /time\s+90 µs \(12.5 %\)/);
   await page.click(".links >> text=Memory");
   await settled(page);
-  assert.equal(await page.getByLabel("Pool").inputValue(), "forward/2");
+  assert.equal(await page.getByRole("combobox", { name: "Pool" }).inputValue(), "forward/2");
   await page.evaluate((value) => { location.hash = `#forward/v${value}`; }, first.value);
   await settled(page);
   assert.match(await page.locator(".side .facts").innerText(), /alive from\s+the inputs are set\s+alive until\s+the outputs are read/);
@@ -237,7 +237,7 @@ test("the keyboard reaches all tabs and all cells of pictures", async (t) => {
     assert.equal(await picture.locator(".cell rect[tabindex='0']").count(), 1);
     await picture.locator(".cell rect[tabindex='0']").focus();
     const seen = new Set();
-    const here = () => picture.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    const here = () => picture.evaluate(() => [...document.querySelectorAll(".cell rect")].indexOf(document.activeElement));
     const count = await picture.locator(".cell rect").count();
     // Along each level, and from the first cell of a level that has cells inside to the next level.
     for (let step = 0; step < 300 && seen.size < count; step++) {
