@@ -35,7 +35,7 @@ export function sizeTree(files: readonly FileData[], mode: SizeMode, methods: re
     if (!tree) return [];
     const parts = tree.children ?? [];
     const children = {
-      tensor: () => parts.map(leaf), module: () => byModule(parts), segment: () => parts.map(branch), kind: () => byKind(parts),
+      tensor: () => withStructure(parts), module: () => byModule(parts), segment: () => parts.map(branch), kind: () => byKind(parts),
       dtype: () => byPath(parts, (path) => dtypeOf(methods, path)), delegate: () => byPath(parts, (path) => delegateOf(methods, path)),
     }[mode]();
     return [{ name: file.name.split("/").pop() ?? file.name, path: file.name, bytes: tree.bytes, children: limited(shortened(children)) }];
@@ -56,13 +56,13 @@ function cleaned(name: string): string {
 /** True for a name that is followed by its path. */
 const isTensor = ({ path }: SizePart): boolean => path.endsWith(")") && path.includes(" (");
 const leaf = ({ name, bytes }: SizeNode): SizePart => ({ name: cleaned(name), path: name, bytes });
-const STRUCTURE = "structure of the file";
 /** Tensors, and all that is not one as one part. */
 function withStructure(nodes: readonly SizeNode[]): SizePart[] {
   const parts = nodes.map(leaf);
-  const rest = parts.filter((part) => !isTensor(part));
+  const isStructure = (part: SizePart) => !isTensor(part) && !REST.test(part.path);
+  const rest = parts.filter(isStructure);
   if (rest.length < 2 || rest.length === parts.length) return parts;
-  return [...parts.filter(isTensor), { name: STRUCTURE, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0), children: limited(rest) }];
+  return [...parts.filter((part) => !isStructure(part)), { name: STRUCTURE, path: "", bytes: rest.reduce((sum, { bytes }) => sum + bytes, 0), children: limited(rest) }];
 }
 /** The role of a tensor, `weight` of `conv_3.weight`; colours show it. */
 export const sizeRole = ({ name, path }: SizePart): string => (path.includes(" (") ? name.replace(/^.*[._ ]/, "").replace(/[\d[\]]+/g, "") : name);

@@ -3,7 +3,7 @@
 import { type ReadonlySignal, type Signal, batch, computed, effect, signal, untracked } from "@preact/signals";
 import { type Address, type Selection, formatAddress, parseAddress } from "./address";
 import type { ReportDocument } from "./document";
-import { type Heat, heatsOf } from "./heat";
+import { type Heat, heatsOf, timesOf } from "./heat";
 import { selectionOf } from "./links";
 import { type Method, methodsOf, payloadOf } from "./model";
 import { type PoolPlans, plansOf } from "./plan";
@@ -171,7 +171,8 @@ export function createState(document: ReportDocument, { page, panels, size, keep
       const shown = methods[methodIndex.value];
       const get = (key: string) => address.settings.get(key);
       grouping.value = choices.value.possible.find((name) => name === get("by")) ?? null;
-      heat.value = (shown && get("heat") ? heatsOf(document, shown) : []).find((name) => name === get("heat")) ?? null;
+      const colours = ["kind", ...(shown && get("heat") ? heatsOf(document, shown) : [])] as const;
+      colour.value = colours.find((name) => name === get("heat")) ?? null;
       last = tree.value;
       tab.value = tabs.find((name) => name === address.tab) ?? null;
       const isWeight = document.graph?.weights?.some(({ name }) => name === address.weight) ?? true;
@@ -191,7 +192,7 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   function write(): Address {
     const all = new Map(settings.value);
     if (grouping.value) all.set("by", grouping.value);
-    if (heat.value) all.set("heat", heat.value);
+    if (colour.value) all.set("heat", colour.value);
     // What is open, as the shortest difference from the first view, from all groups or from none.
     const none: ReadonlySet<string> = new Set();
     const [shortest] = [firstOpen.value, allGroups.value, none].map((base, at) => ({
@@ -240,8 +241,9 @@ export function createState(document: ReportDocument, { page, panels, size, keep
   });
 
   return {
-    document, methods, tabs, methodIndex, selection, weight, tab, heat, grouping, open, query: signal(""), isHelpOpen: signal(false), isDark,
-    settings, reveals, method, tree, plans, by, panels, size, isNarrow: () => size().width <= NARROW,
+    document, methods, tabs, methodIndex, selection, weight, tab, colour, heat, grouping, open, query: signal(""),
+    isHelpOpen: signal(false), isDark, settings, reveals, method, tree, plans, by,
+    panels, size, isNarrow: () => size().width <= NARROW,
     select(chosen, options = {}) {
       batch(() => {
         if (options.method !== undefined) methodIndex.value = options.method;

@@ -8,7 +8,7 @@ import { differenceText, methodsOf } from "../src/model";
 import {
   addressScale, aliveAt, eventName, eventText, fullOf, ownOf, ownValues, ownersOf, plansOf, scaleFor, shownOf, timeIn,
 } from "../src/plan";
-import { firstMode, sizeModes, sizeTree } from "../src/sizes";
+import { firstMode, sizeModes, sizeRole, sizeTree } from "../src/sizes";
 import { regionAt } from "../src/regions";
 
 test("trees of sizes add up, by each mode", () => {

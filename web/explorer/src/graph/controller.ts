@@ -1,7 +1,7 @@
 // The graph on its canvas: builds scenes in slices of time, moves the camera, and turns input into changes of the state.
 import { effect } from "@preact/signals";
 import { measurementOf } from "../heat";
-import { selectionOf } from "../links";
+import { selectionOf, severitiesOf } from "../links";
 import { hitCounts } from "../search";
 import { type State, callOf } from "../state";
 import { type Part, chainTo, isInner, isOpenable } from "../tree";

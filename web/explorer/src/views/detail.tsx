@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Selection } from "../address";
 import { duration, bytes, compactType, counted, decimal, frequent, grouped, percent } from "../names";
 import { lineOf, marksOf } from "../links";
-import { type Call, type Method, argumentsOf, differencesOf, payloadOf } from "../model";
+import { type Call, type Method, argumentsOf, differenceText, differencesOf, payloadOf, roleOf } from "../model";
 import { operationTimes, timesOf } from "../heat";
 import { eventText, isPlanned, ownValues } from "../plan";
 import type { State, Tab } from "../state";

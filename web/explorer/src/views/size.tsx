@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { targetOfPath } from "../links";
 import { mix } from "../graph/paint";
 import { bytes, clip, grouped, percent } from "../names";
-import { type SizeMode, type SizePart, firstMode, sizeModes, sizeTree } from "../sizes";
+import { type SizeMode, type SizePart, firstMode, sizeModes, sizeRole, sizeTree } from "../sizes";
 import type { State } from "../state";
 import { colourOf, KINDS } from "../kinds";
 import { colourNamed, useCells, useSize } from "./parts";
@@ -53,16 +53,14 @@ export function SizeView({ state }: { state: State }) {
     if (target) state.select(target.selection, { method: target.method });
     else if (steps.length > 0) show([...path, steps[0]!]);
   };
+  const groupOf = (cell: Cell) => cell.ancestors().reverse()[1]?.data ?? cell.data;
+  // In a list of tensors, colours show the role: weight, bias, ...
+  const key = (part: SizePart) => (mode === "tensor" ? sizeRole(part) : part.name);
+  const names = useMemo(() => [...new Set((top.children ?? []).map(key))], [top]);
+  const colourOfKey = (name: string) => colourOf(PALETTE[Math.max(0, names.indexOf(name)) % PALETTE.length]!, state.isDark.value);
+  const roles = mode === "tensor" && names.length <= PALETTE.length ? names : [];
   const parents = useMemo(() => new Map(cells.map((cell, at) => [cell, at])), [cells]);
   const keys = useCells(useMemo(() => cells.map(({ depth, parent }) => ({ depth, parent: (parent && parents.get(parent)) ?? -1 })), [cells]));
-  const groupOf = (cell: Cell) => cell.ancestors().reverse()[1]?.data.name ?? cell.data.name;
-  const colours = useMemo(() => {
-    const groups = [...new Set((top.children ?? []).map(({ name }) => name))];
-    // In a list of tensors, colours show the role: weight, bias, ...
-    const key = (name: string) => (mode === "tensor" ? name.replace(/^.*[._ ]/, "").replace(/[\d[\]]+/g, "") : name);
-    const keys = [...new Set(groups.map(key))];
-    return (name: string) => colourOf(PALETTE[Math.max(0, keys.indexOf(key(name))) % PALETTE.length]!, state.isDark.value);
-  }, [top, state.isDark.value]);
   const page = colourNamed("page");
   const describe = (cell: Cell) => `${cell.data.path || cell.data.name}: ${grouped(cell.data.bytes)} bytes, ${percent(cell.data.bytes, tree.bytes)} of ${tree.name}`;
   const set = (nextMode: string, nextShape: string) => { state.setting("part", null); state.setting("size", nextMode === first && nextShape === "treemap" ? null : `${nextMode}-${nextShape}`); };
@@ -108,7 +106,7 @@ function pathOf(tree: SizePart, steps: string | undefined): SizePart[] {
   return path;
 }
 
-/** The name and the size in as many lines as there is room for; a long name is divided after a dot if possible. */
+/** The name and the size in as many lines as there is room for; a long name is divided after a dot or a line, but no word is. */
 function linesOf({ data, children }: Cell, most: number, room: number): string[] {
   const size = bytes(data.bytes);
   if (children || room < 2) return [clip(data.name.length + size.length < most ? `${data.name} ${size}` : data.name, most)];

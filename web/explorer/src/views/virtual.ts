@@ -24,7 +24,7 @@ function usePrinting(): boolean {
   return isPrinting;
 }
 
-export function useVirtual(count: number, size: number, scroller: RefObject<HTMLElement | null>): Rows {
+export function useVirtual(count: number, size: number, scroller: RefObject<HTMLElement | null>, head = 0): Rows {
   const isPrinting = usePrinting();
   const [, redraw] = useReducer((number: number) => number + 1, 0);
   const options = {
