@@ -248,7 +248,7 @@ test("the plans of two files are beside each other, and one value is chosen in b
   await accessible(page);
   await page.selectOption("text=Plan", "before");
   await settled(page);
-  assert.equal(await hash(page), "#forward/v9&tab=memory&plan=before");
+  assert.equal(await hash(page), "#forward/v9&tab=memory&at=1&plan=before");
   assert.deepEqual([await canvas("before").count(), await canvas("after").count()], [1, 0]);
   const narrow = await open(t, twoFiles(40), "#tab=memory&plan=after", { size: SIZES[1] });
   assert.equal(await narrow.locator("canvas.painted").count(), 1);
@@ -287,7 +287,8 @@ test("hostile names are text in all views", async (t) => {
       const open202e = await page.evaluate(() => [...window.document.querySelectorAll(".explorer *")].filter((one) =>
         !one.closest("bdi, code, canvas, option, [role=status]") && [...one.childNodes].some((node) => node.nodeType === 3 && node.data.includes("\u202e"))).map(({ outerHTML }) => outerHTML.slice(0, 80)));
       assert.deepEqual(open202e, [], tab);
-      assert.equal(await page.locator(".side h2 bdi").textContent(), "convolution");
+      // A narrow page with a tab has no panel.
+      if (size === SIZES[0]) assert.equal(await page.locator(".side h2 bdi").textContent(), "convolution");
       const { x, y, width, height } = await view(page);
       assert.ok(x >= 0 && y >= 0 && x + width <= size[0] && y + height <= size[1], `${tab}: the graph is in the window`);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= size[0], `${tab} is not wider than the window`);

@@ -244,7 +244,7 @@ export function Marks({ state, findings, differences }: { state: State; findings
   return <>
     {findings.length > 0 && <><h3>Findings</h3><ul class="plain">{findings.map((index) => {
       const finding = all[index];
-      return finding && <li class={`finding ${finding.severity}`}><button type="button" class="inline" onClick={() => { state.setting("row", String(index)); state.tab.value = "findings"; }}>{finding.rule}</button> {finding.found}, expected {finding.expected}. {finding.why ?? ""}</li>;
+      return finding && <li class={`finding ${finding.severity}`}><button type="button" class="inline" onClick={() => { state.setting("row", String(index)); state.tab.value = "findings"; }}>{finding.rule}</button> <bdi>{finding.found}</bdi>, expected <bdi>{finding.expected}</bdi>. {finding.why ?? ""}</li>;
     })}</ul></>}
     {differences.length > 0 && <><h3>Differences</h3><ul class="plain">{differences.map((index) => {
       const found = changes[index];

@@ -38,7 +38,7 @@ export function FindingsView({ state }: { state: State }) {
                   <li key={index} class={`finding ${severity} ${index === wanted ? "chosen" : ""}`}>
                     {target ? <button type="button" class="inline" onClick={() => { state.setting("row", String(index)); state.select(target.selection, { method: target.method }); }}><bdi class="mono">{finding.path || finding.file}</bdi></button> : <bdi class="mono">{finding.path || finding.file}</bdi>}
                     {finding.offset != null && <Byte state={state} file={finding.file} offset={finding.offset} />}
-                    <div>{finding.found}, expected {finding.expected}</div>
+                    <div><bdi>{finding.found}</bdi>, expected <bdi>{finding.expected}</bdi></div>
                   </li>
                 );
               })}

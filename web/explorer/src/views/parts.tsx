@@ -12,7 +12,7 @@ export function Swatch({ kind, isDark }: { kind: string; isDark: boolean }) {
 }
 export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren] | null | false | undefined)[] }) {
   const shown = rows.filter((row): row is readonly [string, ComponentChildren] => Boolean(row) && row !== undefined);
-  return <dl class="facts">{shown.map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>;
+  return <dl class="facts">{shown.map(([name, value]) => <><dt><bdi>{name}</bdi></dt><dd>{typeof value === "string" ? <bdi>{value}</bdi> : value}</dd></>)}</dl>;
 }
 /** The size of an element, which is followed. */
 export function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
