@@ -1,7 +1,8 @@
 //! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same
 //! list or payload, or many tensors to the same or overlapping data; many methods with loops, or with calls whose
 //! results are evaluated; many moves; YAML with many documents or errors. Each command must end within 2 s of CPU time
-//! and 200 MB of memory; `diff` and `golden`, which read two files, within 400 MB.
+//! and 200 MB of memory; `diff`, which reads two files, within 400 MB; `golden`, which prints a difference of all lines
+//! of their YAML, too, within 400 MB and 6 s.
 //!
 //! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to
 //! eight times as long. Memory is limited as address space, with one arena of malloc, in addition to the size of the
@@ -87,7 +88,9 @@ fn limited(folder: &Folder, command: &str) -> Output {
     let binary = optimised.as_deref().unwrap_or(env!("CARGO_BIN_EXE_pte-emit"));
     let own = std::fs::metadata(binary).unwrap().len() >> 10;
     // These read two files.
-    let files = if command.starts_with("diff") || command.starts_with("golden") { 2 } else { 1 };
+    let is_golden = command.starts_with("golden");
+    let files = if command.starts_with("diff") || is_golden { 2 } else { 1 };
+    let seconds = if is_golden { 3 * seconds } else { seconds };
     let limits = format!("ulimit -v {}; ulimit -t {seconds}; exec {binary} {command} > out", files * KIBIBYTES + own);
     let mut shell = Command::new("sh");
     shell.args(["-c", &limits]).env("MALLOC_ARENA_MAX", "1").current_dir(folder.path());
