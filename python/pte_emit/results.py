@@ -931,7 +931,8 @@ class InterfaceSummary(Result):
     """True for a tensor in planned memory, false for one whose memory the caller provides; null for a constant, for a tensor with the memory
     of another value, and for other values."""
     scale: float | None
-    """Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers."""
+    """Scale, if all calls that read an input, or write an output, quantize or dequantize it with the same numbers; also in the payload of an
+    XNNPACK delegate."""
     type: str
     """Element type and sizes, `<=` before upper bounds; or the value of a literal, and the items of a list."""
     zero_point: int | None

@@ -153,6 +153,7 @@ OTHERS: dict[tuple[str, str], str] = {
     ("reduce", "timeout"): "the function decides",
     ("rename", "method"): "=renames",
     ("size", "max-bytes"): "a comparison in Python",
+    ("payload-show", "schema"): "YAML of a payload; payloads in Python are bytes",
     ("report", "method"): "=methods",
     ("report", "to"): "=format",
     ("weights-set", "from"): "=weights",
