@@ -249,12 +249,12 @@ impl Payload {
             let size = counted(self.data.len(), "byte");
             out += &format!("{indent}# The graph of a payload of {size} is printed for a .pte only.\n");
         } else if let Some(graph) = graph {
-            let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
-            let options = PrintOptions { large_data, ..options.clone() };
+            let options = self.print_options(options);
             let printed = printer::payload::graph(graph, &self.delegate, &options, indent, &mut out);
             printed.map_err(|error| self.error(&error))?;
-        } else if let Some(format) = opened.flat().filter(|_| description.problem.is_none() && !self.overlaps) {
-            let text = FlatText::of(format, &self.data);
+        } else if let Some(format) = opened.flat().filter(|_| !self.overlaps)
+            && let Some(text) = FlatText::of(format, &self.data)
+        {
             self.flatbuffer(text, options, indent, &mut out)?;
         }
         Ok(out)
@@ -281,13 +281,20 @@ impl Payload {
     pub fn yaml_by_schema(&self, name: &str, schema: &[u8], options: &PrintOptions) -> Result<String, Error> {
         let invalid = |of: &str, message: String| Error::input(Code::InvalidGraph, of, message);
         let schema = flat::bfbs::read(schema).map_err(|message| invalid(name, message))?;
-        flat::read_by(&schema, flat::PLAIN, &self.data).map_err(|error| match error {
+        let content = flat::read_by(&schema, flat::PLAIN, &self.data).map_err(|error| match error {
             DescribeError::Io(error) => self.error(&error),
             DescribeError::Malformed(message) => invalid(&self.source, format!("{}: {message}", self.path)),
         })?;
         let mut out = format!("{}:\n  backend: {}\n", yaml::text(&self.path), yaml::text(&self.backend));
-        self.flatbuffer(FlatText::by_schema(name, &schema, flat::PLAIN, &self.data), options, "  ", &mut out)?;
+        let text = FlatText::by_schema(name, &schema, flat::PLAIN, content, &self.data);
+        self.flatbuffer(text, options, "  ", &mut out)?;
         Ok(out)
+    }
+
+    /// Returns the options with data that the source allows: those of YAML are not ranges of a file.
+    fn print_options(&self, options: &PrintOptions) -> PrintOptions {
+        let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
+        PrintOptions { large_data, ..options.clone() }
     }
 
     fn flatbuffer(
@@ -297,8 +304,7 @@ impl Payload {
         indent: &str,
         out: &mut String,
     ) -> Result<(), Error> {
-        let large_data = if self.is_text { LargeData::Inline } else { options.large_data.clone() };
-        let options = PrintOptions { large_data, ..options.clone() };
+        let options = self.print_options(options);
         let printed = printer::payload::flatbuffer(text, self.data.len(), &self.delegate, &options, indent, out);
         printed.map_err(|error| self.error(&error))
     }

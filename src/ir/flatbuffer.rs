@@ -3,26 +3,23 @@
 //! What a field means is left to its backend.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::data::{DataRequest, Finder, number_of};
 use super::document::{Data, ParsedFlatBuffer};
 use crate::ir::NodeDiagnostic;
-use pte_model::data::number::{self, NumericValue};
+use pte_model::data::number;
 use pte_model::data::{Blob, files};
 use pte_model::diagnostics::{Code, counted};
-use pte_model::format::flatbuffer::Scalar;
+use pte_model::format::flatbuffer::{self, Scalar};
+use pte_payload::flat::read::MAX_DEPTH;
 use pte_payload::flat::schema::{Enumeration, Field, Schema, Type, element_type};
-use pte_payload::flat::value::{Table, UnknownField, Value};
-use pte_payload::flat::{self, Header, Layout};
+use pte_payload::flat::value::{self, Table, UnknownField, Value};
+use pte_payload::flat::{self, FlatFormat, Header, Layout};
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
 /// Key of a table for the fields that the schema does not have.
 pub const UNKNOWN: &str = "unknown";
-
-/// Largest depth of tables in tables, as that of readers.
-const MAX_DEPTH: usize = 64;
 
 impl<'a> Finder<'_, 'a> {
     /// Returns the bytes of a FlatBuffer, with its header and what follows it; `None` with messages.
@@ -52,7 +49,7 @@ impl<'a> Finder<'_, 'a> {
     /// Returns the schema of a FlatBuffer, and what its format has around it.
     fn schema(&mut self, parsed: &ParsedFlatBuffer<'a>) -> Option<(Arc<Schema>, Layout)> {
         let name = &parsed.schema;
-        if let Some(format) = flat::formats().find(|format| format.name == name.value) {
+        if let Some(format) = FlatFormat::of(&name.value) {
             return Some((format.schema(), format.layout));
         }
         if !name.value.ends_with(".bfbs") {
@@ -90,13 +87,7 @@ struct Encoder<'e, 'd, 'a> {
 impl<'a> Encoder<'_, '_, 'a> {
     /// Reports an error with the path in the schema.
     fn fail<T>(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) -> Option<T> {
-        let mut path = self.schema.root().name.clone();
-        for (field, position) in &self.path {
-            _ = write!(path, ".{field}");
-            if let Some(position) = position {
-                _ = write!(path, "[{position}]");
-            }
-        }
+        let path = value::path(&self.schema.root().name, &self.path);
         let message = format!("{path}: {}", message.into());
         self.finder.diagnostics.push(Code::InvalidGraph.error(at, message).label(label));
         None
@@ -236,10 +227,10 @@ impl<'a> Encoder<'_, '_, 'a> {
             return self.fail(node.id, format!("expected a number, found {found}"), "expected a number");
         };
         let mut bytes = Vec::with_capacity(8);
-        if let Err(message) = encode(scalar, number, &mut bytes) {
+        if let Err(message) = number::encode(element_type(scalar), number, &mut bytes) {
             return self.fail(node.id, message, "");
         }
-        Some(bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+        Some(flatbuffer::number(&bytes))
     }
 
     /// Encodes the numbers of a vector: a list, or data.
@@ -349,12 +340,4 @@ impl<'a> Encoder<'_, '_, 'a> {
         found.sort_by_key(|field| field.slot);
         Some(found)
     }
-}
-
-/// Appends the bytes of a number.
-///
-/// # Errors
-/// A number that the type does not have.
-fn encode(scalar: Scalar, number: NumericValue, out: &mut Vec<u8>) -> Result<(), String> {
-    number::encode(element_type(scalar), number, out)
 }

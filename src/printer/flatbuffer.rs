@@ -8,10 +8,9 @@ use crate::ir::document::{At, DataSource, ParsedFlatBuffer};
 use crate::ir::flatbuffer::UNKNOWN;
 use crate::ir::{write, yaml};
 use pte_model::data::Blob;
-use pte_model::data::number;
 use pte_model::diagnostics::is_unsafe;
-use pte_model::format::flatbuffer::Scalar;
-use pte_payload::flat::schema::{Enumeration, Schema, Type, element_type};
+use pte_model::format::flatbuffer::{self, Scalar};
+use pte_payload::flat::schema::{Schema, Type, element_type};
 use pte_payload::flat::value::{Table, Value};
 use pte_payload::flat::{self, Content, FlatFormat, Header, Layout};
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
@@ -31,20 +30,25 @@ pub struct FlatText {
 }
 
 impl FlatText {
-    /// Reads a payload of a known format.
-    ///
-    /// # Errors
-    /// Why it is not printed as text, as a clause.
-    pub fn of(format: &'static FlatFormat, payload: &Blob) -> Result<FlatText, String> {
-        FlatText::by_schema(format.name, &format.schema(), format.layout, payload)
+    /// Reads a payload of a known format; `None` if it is malformed, or cannot be read. An error is the reason why it
+    /// is not printed as text, as a clause.
+    pub fn of(format: &'static FlatFormat, payload: &Blob) -> Option<Result<FlatText, String>> {
+        let content = format.read(payload).ok()?;
+        Some(FlatText::by_schema(format.name, &format.schema(), format.layout, content, payload))
     }
 
-    /// Reads a payload by a schema that has the name in the YAML.
+    /// The content of a payload, read by a schema that has the name in the YAML.
     ///
     /// # Errors
     /// As [`FlatText::of`].
-    pub fn by_schema(name: &str, schema: &Schema, expected: Layout, payload: &Blob) -> Result<FlatText, String> {
-        let content = flat::exact(schema, expected, payload)?;
+    pub fn by_schema(
+        name: &str,
+        schema: &Schema,
+        expected: Layout,
+        content: Content,
+        payload: &Blob,
+    ) -> Result<FlatText, String> {
+        let content = flat::exact(schema, content, payload)?;
         let root = Nodes { schema }.table(&content.root, schema.root);
         let root = root.ok_or("it has numbers that YAML cannot express")?;
         Ok(FlatText { schema: name.to_owned(), expected, content, root })
@@ -91,7 +95,8 @@ impl FlatText {
 /// Returns the value of a compile spec: options that are a FlatBuffer of a known schema, text, or bytes.
 pub fn compile_spec(value: &[u8]) -> DataSource<'static> {
     if let Some(format) = flat::options(value)
-        && let Some(parsed) = FlatText::of(format, &Blob::bytes(value)).ok().and_then(FlatText::parsed)
+        && let Some(Ok(text)) = FlatText::of(format, &Blob::bytes(value))
+        && let Some(parsed) = text.parsed()
     {
         return DataSource::FlatBuffer(Box::new(parsed));
     }
@@ -227,7 +232,7 @@ impl Nodes<'_> {
             let (size, _) = self.schema.inline(field.ty);
             let bytes = bytes.get(field.at.into()..)?.get(..size)?;
             let value = match field.ty {
-                Type::Number(scalar, names) => self.number(bits(bytes), scalar, names)?,
+                Type::Number(scalar, names) => self.number(flatbuffer::number(bytes), scalar, names)?,
                 Type::Object(object) => self.structure(bytes, object)?,
                 Type::Array(scalar, names, _) => self.numbers(bytes, scalar, names)?,
                 Type::Text | Type::Union(_) | Type::Numbers(..) | Type::Texts | Type::Objects(_) => return None,
@@ -243,30 +248,15 @@ impl Nodes<'_> {
             return Some(hex(bytes));
         }
         let items: Option<Vec<_>> =
-            bytes.chunks(scalar.size()).map(|item| self.number(bits(item), scalar, names)).collect();
+            bytes.chunks(scalar.size()).map(|item| self.number(flatbuffer::number(item), scalar, names)).collect();
         Some(node(NodeValue::List(items?)))
     }
 
     /// Returns the name of a number, or the number with the fewest digits that reproduces its bits.
     fn number(&self, bits: u64, scalar: Scalar, names: Option<usize>) -> Option<SourceNode<'static>> {
-        let bytes = &bits.to_le_bytes()[..scalar.size()];
-        let signed = || number::decode(element_type(scalar), bytes);
-        if let Some(names) = names.map(|index| &self.schema.enums[index])
-            && let Some(name) = name_of(names, signed()?)
-        {
+        if let Some(name) = self.schema.name_of(bits, scalar, names) {
             return Some(node(NodeValue::Text(name.to_owned().into())));
         }
-        Some(node(node_of(super::data::number(element_type(scalar), bytes)?)))
-    }
-}
-
-fn bits(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
-}
-
-fn name_of(names: &Enumeration, number: number::NumericValue) -> Option<&str> {
-    match number {
-        number::NumericValue::Int(number) => names.name_of(i64::try_from(number).ok()?),
-        _ => None,
+        Some(node(node_of(super::data::number(element_type(scalar), &bits.to_le_bytes()[..scalar.size()])?)))
     }
 }

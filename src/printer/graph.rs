@@ -66,15 +66,11 @@ impl PayloadGraphs {
                 _ if payload.overlaps => Err(String::new()),
                 _ => {
                     let mut summary = payload.summary().unwrap_or_default();
-                    match payload.flat().map(|format| FlatText::of(format, &payload.blob)) {
+                    match payload.flat().and_then(|format| FlatText::of(format, &payload.blob)) {
                         Some(Ok(text)) => _ = flat.insert(delegate.processed, text),
+                        Some(Err(reason)) => summary += &format!("; it is not printed as text: {reason}"),
                         // The summary says what is malformed.
-                        Some(Err(reason))
-                            if payload.flat().is_some_and(|format| format.read(&payload.blob).is_ok()) =>
-                        {
-                            summary += &format!("; it is not printed as text: {reason}");
-                        }
-                        Some(Err(_)) | None => {}
+                        None => {}
                     }
                     Err(summary)
                 }

@@ -7,7 +7,7 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use pte_model::data::Blob;
 use pte_model::data::number;
 use pte_model::diagnostics::{clipped, counted};
-use pte_model::format::flatbuffer::Scalar;
+use pte_model::format::flatbuffer::{self, Scalar};
 use pte_payload::flat::schema::{Schema, Type, element_type};
 use pte_payload::flat::value::{Table, Value};
 
@@ -120,14 +120,8 @@ impl Comparison<'_> {
 
     fn number(&self, bits: u64, scalar: Scalar, names: Option<usize>) -> String {
         let (scalar_type, bytes) = (element_type(scalar), &bits.to_le_bytes()[..scalar.size()]);
-        let number = number::decode(scalar_type, bytes);
-        let name = match (names, number) {
-            (Some(index), Some(number::NumericValue::Int(number))) => {
-                i64::try_from(number).ok().and_then(|number| self.schema.enums[index].name_of(number))
-            }
-            _ => None,
-        };
-        let text = || Some(number::element(number?, scalar_type.info()?.encoding));
+        let text = || Some(number::element(number::decode(scalar_type, bytes)?, scalar_type.info()?.encoding));
+        let name = self.schema.name_of(bits, scalar, names);
         name.map(str::to_owned).or_else(text).unwrap_or_else(|| bits.to_string())
     }
 
@@ -137,9 +131,8 @@ impl Comparison<'_> {
         let Ok(bytes) = blob.read_at(0, blob.len().min(16 * scalar.size() as u64) as usize) else {
             return counted(count, "number");
         };
-        let bits = |item: &[u8]| item.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
         let items: Vec<String> =
-            bytes.chunks(scalar.size()).map(|item| self.number(bits(item), scalar, names)).collect();
+            bytes.chunks(scalar.size()).map(|item| self.number(flatbuffer::number(item), scalar, names)).collect();
         match count > 16 {
             true => format!("[{}, ...], hash {:016x}", items.join(", "), hash_blob(blob)),
             false => format!("[{}]", items.join(", ")),

@@ -121,7 +121,7 @@ impl PayloadFormat for Neutron {
                 (arguments, places.iter().max().map_or(0, |last| usize::from(*last) + 1))
             }
         };
-        // The header of before release 1.0 cannot be told apart if it is padded to the same size.
+        // A header of an earlier release that is padded to the same size looks the same.
         match stated.0 < inputs {
             true => facts.add("inputs", UNKNOWN),
             false => facts.add("inputs", stated.0),

@@ -3,6 +3,7 @@
 use super::description::{DescribeError, Fact, Facts};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
+use pte_model::format::flatbuffer;
 
 /// A number of a header: offset and size in bytes. It is little-endian.
 pub type Place = (usize, usize);
@@ -22,8 +23,7 @@ pub enum Row {
 
 /// Returns the number at a place; `None` outside of the bytes.
 pub fn number(bytes: &[u8], (at, size): Place) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(size)?)?;
-    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    bytes.get(at..at.checked_add(size)?).map(flatbuffer::number)
 }
 
 /// Reads the first `size` bytes of a payload.

@@ -11,7 +11,10 @@ use crate::model::{Constant, Container, ExtraContent, FieldContent, Graph, Graph
 use crate::schema::{MAGIC, buffer, output_min_max};
 use pte_model::data::{Blob, BlobSource};
 use pte_model::format::container::MAX_FLATBUFFER;
-use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};
+use pte_model::format::flatbuffer::{
+    self,
+    write::{self, FieldValue, Offset},
+};
 use pte_model::format::serializer::Serializer;
 use pte_model::format::table::Union;
 use pte_payload::header::{HEADER, Sections};
@@ -204,7 +207,7 @@ impl Writer {
             bytes.as_chunks().0.iter().map(|item| of(*item)).collect()
         }
         let bytes = &field.bytes;
-        let number = || bytes.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        let number = || flatbuffer::number(bytes);
         match (field.width, bytes.len()) {
             (None, 1) => FieldValue::Byte(number() as u8),
             (None, 2) => FieldValue::Short(number() as i16),

@@ -114,16 +114,9 @@ impl Model {
             Err(error) => (None, Some(error.to_string())),
         };
         // A removed element has no path on this side.
-        let path =
-            |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
-        let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
-        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-        let other: Option<fn(&ProgramGraph, &str) -> String> = match options.format {
-            ReportFormat::Html => None,
-            ReportFormat::Dot => Some(reports::dot::write),
-            ReportFormat::ModelExplorer => Some(reports::model_explorer::write),
-        };
-        if let Some(write) = other {
+        let differences = changes.iter().flat_map(|changes| &changes.list);
+        let changed: Vec<&str> = differences.map(|found| found.right.as_ref().map_or("", |part| &*part.path)).collect();
+        if let Some(write) = writer(options.format) {
             // A graph has no place for a message.
             if let (Some(error), Some(before)) = (&comparison_error, before) {
                 let message = format!("cannot mark what changed since {}: {error}", before.label());
@@ -179,6 +172,15 @@ impl Model {
             data_statistics: options.data_statistics,
             name,
         }))
+    }
+}
+
+/// Returns what writes the graph for another viewer; `None` for the page.
+fn writer(format: ReportFormat) -> Option<fn(&ProgramGraph, &str) -> String> {
+    match format {
+        ReportFormat::Html => None,
+        ReportFormat::Dot => Some(reports::dot::write),
+        ReportFormat::ModelExplorer => Some(reports::model_explorer::write),
     }
 }
 

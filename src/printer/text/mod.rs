@@ -87,28 +87,22 @@ impl MethodText<'_> {
             let graph = self.payloads.of(delegate.processed);
             let is_shared = self.shared.contains(&delegate.processed);
             let is_repeated = is_shared && !data.takes_graph(delegate.processed);
-            if let Some(Ok(graph)) = graph.filter(|_| !is_repeated) {
-                let start = out.len();
-                let _ = writeln!(out, "      {name}:");
-                write::line(out, "        ", delegate::backend, &backend);
-                let _ = write!(out, "        {}:", delegate::graph);
-                graph.print(self.facts.hints.everything, "          ", &name, blob.copy, out, data)?;
-                data.record_graph(delegate.processed, out.len() - start);
-                write::line(out, "        ", delegate::compile_specs, &compile_specs);
-                write::line(out, "        ", delegate::inline, &inline);
-                continue;
-            }
             if let Some(Err(reason)) = graph {
                 let _ = writeln!(out, "      # The payload of {name} {}.", escaped(reason));
             }
-            if let Some(flat) = self.payloads.flat(delegate.processed).filter(|_| !is_repeated) {
+            let (graph, flat) = (graph.and_then(Result::ok), self.payloads.flat(delegate.processed));
+            if !is_repeated && (graph.is_some() || flat.is_some()) {
                 let start = out.len();
                 let _ = writeln!(out, "      {name}:");
                 write::line(out, "        ", delegate::backend, &backend);
-                let _ = writeln!(out, "        {}:\n          {}:", delegate::data, data_map::flatbuffer);
-                flat.print("            ", &name, out, data)?;
-                if blob.copy != 0 {
-                    write::line(out, "          ", data_map::copy, &blob.copy);
+                if let Some(graph) = graph {
+                    let _ = write!(out, "        {}:", delegate::graph);
+                    graph.print(self.facts.hints.everything, "          ", &name, blob.copy, out, data)?;
+                }
+                if let Some(flat) = flat {
+                    let _ = writeln!(out, "        {}:\n          {}:", delegate::data, data_map::flatbuffer);
+                    flat.print("            ", &name, out, data)?;
+                    write::line(out, "          ", data_map::copy, &Some(blob.copy).filter(|copy| *copy != 0));
                 }
                 data.record_graph(delegate.processed, out.len() - start);
                 write::line(out, "        ", delegate::compile_specs, &compile_specs);

@@ -3,15 +3,13 @@
 //! Every access is checked. Tables that share bytes many times exhaust a [`Budget`] proportional to the size of the
 //! FlatBuffer, so that the tree is not larger than the file warrants.
 
-use std::fmt::Write as _;
-
 use super::schema::{Field, Object, Schema, Type};
-use super::value::{FlatError, Table, UnknownField, Value};
+use super::value::{self, FlatError, Table, UnknownField, Value};
 use pte_model::data::Blob;
-use pte_model::format::flatbuffer::{Budget, FieldEnds, Vtable, array, follow, u32_at};
+use pte_model::format::flatbuffer::{Budget, FieldEnds, Vtable, array, follow, number, u32_at};
 
 /// Largest depth of tables in tables, as that of FlatBuffers' own verifier.
-const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 
 /// Cost of a table or a string: about its size in memory.
 const COST: u64 = 64;
@@ -71,13 +69,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     #[cold]
     fn fail<T>(&self, at: usize, message: impl Into<String>) -> Result<T, FlatError> {
-        let mut path = self.schema.root().name.clone();
-        for (field, position) in &self.path {
-            _ = write!(path, ".{field}");
-            if let Some(position) = position {
-                _ = write!(path, "[{position}]");
-            }
-        }
+        let path = value::path(&self.schema.root().name, &self.path);
         Err(FlatError { path, at: Some(at), message: message.into() })
     }
 
@@ -133,7 +125,7 @@ impl<'a> Reader<'a> {
             return self.fail(at, format!("the field is at {offset}, outside of a table of {} bytes", vtable.inline));
         }
         Ok(Some(match field.ty {
-            Type::Number(scalar, _) => Value::Number(self.number(at, scalar.size())),
+            Type::Number(..) => Value::Number(number(&self.bytes[at..at + size])),
             Type::Object(object) if self.schema.objects[object].layout.is_some() => {
                 Value::Struct(self.bytes[at..at + size].to_vec())
             }
@@ -177,10 +169,6 @@ impl<'a> Reader<'a> {
             },
             Type::Array(..) => return self.fail(at, "an array in a table"),
         }))
-    }
-
-    fn number(&self, at: usize, size: usize) -> u64 {
-        self.bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
     fn target(&self, at: usize) -> Result<usize, FlatError> {

@@ -190,6 +190,11 @@ impl Schema {
         &self.objects[self.root]
     }
 
+    /// Returns the name of a number of an enum, by the index of the enum.
+    pub fn name_of(&self, bits: u64, scalar: Scalar, names: Option<usize>) -> Option<&str> {
+        self.enums[names?].name_of(extended(bits, scalar))
+    }
+
     /// Returns size and alignment in bytes of a field in its table or struct: a number, a struct, or an offset.
     pub fn inline(&self, ty: Type) -> (usize, usize) {
         match ty {
@@ -412,6 +417,23 @@ pub fn masked(bits: u64, scalar: Scalar) -> u64 {
     match scalar.size() {
         8 => bits,
         size => bits & ((1 << (8 * size)) - 1),
+    }
+}
+
+/// Returns the number with these bits.
+pub fn extended(bits: u64, scalar: Scalar) -> i64 {
+    match scalar {
+        Scalar::I8 => i64::from(bits as i8),
+        Scalar::I16 => i64::from(bits as i16),
+        Scalar::I32 => i64::from(bits as i32),
+        Scalar::Bool
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::I64
+        | Scalar::F32
+        | Scalar::F64 => bits as i64,
     }
 }
 

@@ -68,6 +68,14 @@ impl fmt::Display for FlatError {
 
 impl std::error::Error for FlatError {}
 
+/// Returns a path: the name of the root table, and fields, each with its position in a vector.
+pub fn path(root: &str, fields: &[(impl AsRef<str>, Option<usize>)]) -> String {
+    fields.iter().fold(root.to_owned(), |path, (field, position)| match position {
+        Some(position) => format!("{path}.{}[{position}]", field.as_ref()),
+        None => format!("{path}.{}", field.as_ref()),
+    })
+}
+
 impl Table {
     /// Returns the value of a slot.
     pub fn get(&self, slot: u16) -> Option<&Value> {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::schema::{Field, Object, Schema, Type};
+use super::schema::{Field, Object, Schema, Type, extended};
 use super::value::{Table, Value};
 use crate::description::UNKNOWN;
-use pte_model::format::flatbuffer::Scalar;
+use pte_model::format::flatbuffer::number;
 
 /// A table with its schema. A name that the schema does not have is that of a field which is absent.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +127,6 @@ impl<'t> View<'t> {
             return Ok(Vec::new());
         };
         let bytes = blob.read_at(0, usize::try_from(blob.len()).unwrap_or(usize::MAX))?;
-        let number = |item: &[u8]| item.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
         Ok(bytes.chunks_exact(scalar.size()).map(|item| extended(number(item), *scalar)).collect())
     }
 
@@ -135,22 +134,5 @@ impl<'t> View<'t> {
     pub fn fields(&self) -> impl Iterator<Item = (&'t str, &'t Field)> + use<'t> {
         let (table, fields) = (self.table, &self.schema.objects[self.object].fields);
         fields.iter().filter(|field| table.get(field.at).is_some()).map(|field| (field.name.as_str(), field))
-    }
-}
-
-/// Returns the number with these bits.
-fn extended(bits: u64, scalar: Scalar) -> i64 {
-    match scalar {
-        Scalar::I8 => i64::from(bits as i8),
-        Scalar::I16 => i64::from(bits as i16),
-        Scalar::I32 => i64::from(bits as i32),
-        Scalar::Bool
-        | Scalar::U8
-        | Scalar::U16
-        | Scalar::U32
-        | Scalar::U64
-        | Scalar::I64
-        | Scalar::F32
-        | Scalar::F64 => bits as i64,
     }
 }

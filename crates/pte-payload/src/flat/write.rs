@@ -7,6 +7,7 @@ use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use super::schema::{Object, Schema, Type};
 use super::value::{FlatError, Table, Value};
 use pte_model::format::container::MAX_FLATBUFFER;
+use pte_model::format::flatbuffer::number;
 use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};
 use pte_model::format::serializer::EmptyVector;
 use pte_model::format::words::words;
@@ -120,8 +121,8 @@ impl Writer<'_> {
             slots.push((*slot, self.field(ty, value)?));
         }
         for field in &table.unknown {
-            let bits = field.bytes.iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
-            slots.push((field.slot, Slot::Field(FieldValue::of_bits(bits, field.bytes.len()))));
+            let value = FieldValue::of_bits(number(&field.bytes), field.bytes.len());
+            slots.push((field.slot, Slot::Field(value)));
         }
         slots.sort_by_key(|(slot, _)| *slot);
         if self.writer == FlatWriter::PythonSharedVtables {

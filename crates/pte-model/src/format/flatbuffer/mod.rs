@@ -37,6 +37,12 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_le_bytes)
 }
 
+/// Returns the little-endian number of up to eight bytes.
+#[inline(always)]
+pub fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 /// Returns the target of the relative offset at `at`; `None` for an offset of zero and for a target with fewer than
 /// four bytes.
 #[inline(always)]
