@@ -355,12 +355,16 @@ fn interface(value: &InterfaceSummary) -> String {
 
 /// Formats a delegate: payload, and what its inputs and outputs are.
 fn delegate(delegate: &DelegateSummary) -> String {
-    let DelegateSummary { name, backend, bytes, interface, .. } = delegate;
+    let DelegateSummary { name, backend, bytes, interface, compiled, .. } = delegate;
+    let target = match &compiled.compiled_for[..] {
+        [] => String::new(),
+        parts => format!(", for {}", escaped(&parts.join(", "))),
+    };
     match interface {
         Some(DelegateInterface { inputs, outputs, .. }) => {
-            format!("{name}: {}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
+            format!("{name}: {}{target}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
         }
-        None => format!("{name}: {}, {backend}", counted(*bytes, "byte")),
+        None => format!("{name}: {}, {backend}{target}", counted(*bytes, "byte")),
     }
 }
 

@@ -12,13 +12,14 @@ use crate::facade::source::SourceContent;
 use crate::ir::yaml;
 use crate::printer::payload::FlatText;
 use crate::printer::{self, LargeData, PrintOptions};
-use pte_model::data::{Blob, BlobId, dedup};
+use pte_model::data::{Blob, BlobId, Origin, dedup};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::reader;
-use pte_payload::description::{DescribeError, Description};
-use pte_payload::flat;
+use pte_payload::compile_specs::Compiled;
+use pte_payload::description::{DescribeError, Description, Fact};
+use pte_payload::{PayloadFormat, flat, small};
 use pte_xnnpack::payload::XnnpackPayload;
 use pte_xnnpack::payloads::Payloads;
 
@@ -54,6 +55,9 @@ pub struct Payload {
     /// The name of the source.
     #[serde(skip)]
     source: String,
+    /// Compile specs.
+    #[serde(skip)]
+    specs: Vec<(String, Vec<u8>)>,
     /// The source is YAML, whose data are not necessarily in a file.
     #[serde(skip)]
     is_text: bool,
@@ -76,6 +80,9 @@ pub struct PayloadSummary {
     /// Name of the first payload that is the same data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
+    /// What the delegate was compiled for.
+    #[serde(flatten)]
+    pub compiled: Compiled,
     /// Description; `None` if the payload refers to another one.
     #[serde(flatten)]
     pub description: Option<Description>,
@@ -126,25 +133,33 @@ impl Model {
             // Equal data are one payload in the file, unless the YAML requests copies.
             let same = dedup::find(&assembly.program.blobs).map_err(|(_, error)| unreadable(error))?;
             let same = |blob: BlobId| same[blob.0 as usize];
-            return list(&assembly.program, self, &name, &same, u64::MAX).map_err(unreadable);
+            return list(&assembly.program, (self, "", 0), &name, &same, u64::MAX).map_err(unreadable);
         };
         let expected = "expected a program (.pte, .bpte), found tensors without methods";
         let program = program_origin(origin).and_then(|program| program.ok_or_else(|| io::Error::other(expected)));
         let program = program.and_then(|program| reader::program::read(&program)).map_err(unreadable)?.program;
         let len = origin.len().map_err(unreadable)?;
-        list(&program, self, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
+        list(&program, (self, "", 0), &part_name, &|blob| blob, len).map_err(unreadable)
     }
 }
 
-/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `same`
-/// the first blob with the same data. `left` is the upper bound of the total size in bytes of payloads that do not
-/// overlap.
+/// Returns the name of a delegate that has none in its file.
+fn part_name(_: usize, index: usize) -> String {
+    format!("part{index}")
+}
+
+/// Programs in programs whose payloads are listed.
+const MAX_NESTED: usize = 16;
+
+/// Lists the payloads of a program of a model, and of the programs that are payloads of it. `prefix` begins their
+/// paths. `name` returns the name of a delegate by the indices of method and delegate, `same` the first blob with the
+/// same data. `left` is the upper bound of the total size in bytes of payloads that do not overlap.
 ///
 /// # Errors
-/// A payload cannot be read.
+/// A payload cannot be read, or is nested deeper than [`MAX_NESTED`].
 fn list(
     program: &Program,
-    model: &Model,
+    (model, prefix, depth): (&Model, &str, usize),
     name: &dyn Fn(usize, usize) -> String,
     same: &dyn Fn(BlobId) -> BlobId,
     left: u64,
@@ -158,9 +173,10 @@ fn list(
             let backend = delegate.id.clone().unwrap_or_default();
             let format = pte_xnnpack::FORMATS.format_of(&backend, data)?;
             let overlaps = decoded.get(delegate).is_some_and(|payload| payload.overlaps);
+            let specs = delegate.specs();
             let blob = same(delegate.processed);
             let (method, delegate) = (plan.name.clone().unwrap_or_default(), name(method, index));
-            let path = format!("{method}/{delegate}");
+            let path = format!("{prefix}{method}/{delegate}");
             let same_as = first.get(&blob).cloned();
             first.entry(blob).or_insert_with(|| path.clone());
             payloads.push(Payload {
@@ -172,14 +188,35 @@ fn list(
                 format: format.map(|format| format.name()),
                 calls,
                 same_as,
+                specs,
                 data: data.clone(),
                 source: model.label(),
                 is_text: model.is_text(),
                 overlaps,
             });
+            let is_program = format.is_some_and(|format| format.name() == PayloadFormat::name(&small::EXECUTOR));
+            if let Some(Payload { path, data, same_as: None, overlaps: false, .. }) =
+                payloads.last().filter(|_| is_program)
+            {
+                // A malformed program is one whose description says it.
+                let Ok(inner) = reader::program::read(&origin_of(data)?) else { continue };
+                if depth == MAX_NESTED {
+                    return Err(io::Error::other(format!("{path}: programs are nested deeper than {MAX_NESTED}")));
+                }
+                let (prefix, len) = (format!("{path}/"), data.len());
+                payloads.extend(list(&inner.program, (model, &prefix, depth + 1), &part_name, &|blob| blob, len)?);
+            }
         }
     }
     Ok(payloads)
+}
+
+/// Returns the bytes of a payload as a file.
+fn origin_of(data: &Blob) -> io::Result<Origin> {
+    Ok(match data.file_range() {
+        Some((path, offset)) => Origin::Part { path: path.into(), offset, len: data.len() },
+        None => Origin::Bytes(data.to_vec()?.into()),
+    })
 }
 
 impl Payload {
@@ -220,7 +257,8 @@ impl Payload {
         let same_as = self.same_as.clone().filter(|_| is_shared);
         let description = if same_as.is_none() { Some(self.describe()?) } else { None };
         let (payload, backend) = (self.path.clone(), self.backend.clone());
-        Ok(PayloadSummary { payload, backend, calls: self.calls, same_as, description })
+        let compiled = Compiled::new(description.as_ref(), &self.specs, &backend);
+        Ok(PayloadSummary { payload, backend, calls: self.calls, same_as, compiled, description })
     }
 
     /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. If
@@ -243,6 +281,16 @@ impl Payload {
         let opened = self.opened();
         let description = self.described(&opened)?;
         let mut out = String::new();
+        let Compiled { compiled_for, compile_specs, .. } =
+            Compiled::new(Some(&description), &self.specs, &self.backend);
+        let mut compiled = Vec::new();
+        if !compiled_for.is_empty() {
+            compiled.push(("compiled_for".into(), Fact::List(compiled_for.into_iter().map(Fact::Text).collect())));
+        }
+        if !compile_specs.is_empty() {
+            compiled.push(("compile_specs".into(), Fact::Map(compile_specs)));
+        }
+        printer::payload::facts(&compiled, indent, &mut out);
         printer::payload::facts(&description.all(), indent, &mut out);
         let graph = XnnpackPayload::of(&opened);
         if graph.is_some() && self.is_text && self.data.len() > MAX_INLINE {

@@ -4,10 +4,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::shape::{DOCUMENT, Form, Shape};
+use super::shape::{DOCUMENT, FLATBUFFER, Form, Shape};
 use crate::layout::LayoutConfig;
 use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
 use pte_model::format::ScalarType;
+use pte_model::format::flatbuffer::Scalar;
+use pte_payload::flat::schema::{Enumeration, Schema, Type};
+use pte_payload::flat::{self, FlatFormat};
 
 /// Returns the schema of a document.
 pub fn schema() -> Value {
@@ -143,6 +146,9 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         "required": shape.required,
         "additionalProperties": false,
     });
+    if shape.name == FLATBUFFER.name {
+        schema["allOf"] = flat::formats().map(|format| of_flat_format(format, definitions)).collect();
+    }
     if !shape.one_of.is_empty() {
         let required = |key: &&str| json!({"required": [key]});
         let mut alternatives: Vec<Value> = shape.one_of.iter().map(required).collect();
@@ -153,4 +159,74 @@ fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
         schema["oneOf"] = alternatives.into();
     }
     schema
+}
+
+/// The root table of a FlatBuffer, if it is by the schema of a format.
+fn of_flat_format(format: &FlatFormat, definitions: &mut Map<String, Value>) -> Value {
+    let schema = format.schema();
+    let root = of_table(format.name, &schema, schema.root, definitions);
+    json!({
+        "if": {"properties": {"schema": {"const": format.name}}, "required": ["schema"]},
+        "then": {"properties": {"root": root}},
+    })
+}
+
+/// A table or a struct of a FlatBuffer: its fields by their names.
+fn of_table(format: &str, schema: &Schema, object: usize, definitions: &mut Map<String, Value>) -> Value {
+    let object = &schema.objects[object];
+    let table = |index| of_table_name(format, schema, index);
+    let name = format!("{format}.{}", object.name);
+    let mut inner = Vec::new();
+    let found = reference(&name, definitions, |_| {
+        let mut properties = Map::new();
+        for field in &object.fields {
+            let property = match field.ty {
+                Type::Number(Scalar::Bool, None) => json!({"type": "boolean"}),
+                Type::Number(_, Some(names)) => {
+                    // Several names are flags.
+                    let names = words(&schema.enums[names]);
+                    json!({"anyOf": [names, {"type": "integer"}, {"type": "array", "items": names}]})
+                }
+                Type::Number(_, None) => json!({"type": ["number", "string"]}),
+                Type::Text => json!({"type": "string"}),
+                Type::Object(index) => {
+                    inner.push(index);
+                    table(index)
+                }
+                Type::Union(index) => {
+                    let union = &schema.enums[index];
+                    let members = union.values.iter().zip(&union.members).filter_map(|((name, _), member)| {
+                        let member = (*member)?;
+                        inner.push(member);
+                        Some((name.clone(), table(member)))
+                    });
+                    let members: Map<String, Value> = members.collect();
+                    json!({"type": "object", "properties": members, "additionalProperties": false, "minProperties": 1, "maxProperties": 1})
+                }
+                Type::Numbers(..) | Type::Array(..) => json!({"type": ["array", "object"]}),
+                Type::Texts => json!({"type": "array", "items": {"type": "string"}}),
+                Type::Objects(index) => {
+                    inner.push(index);
+                    json!({"type": "array", "items": table(index)})
+                }
+            };
+            properties.insert(field.name.clone(), property);
+        }
+        let required: Vec<&str> =
+            object.fields.iter().filter(|field| field.is_required).map(|field| field.name.as_str()).collect();
+        // Fields that the schema does not have, by their slots.
+        properties.entry(super::flatbuffer::UNKNOWN).or_insert_with(|| json!({}));
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    });
+    inner.into_iter().for_each(|index| _ = of_table(format, schema, index, definitions));
+    found
+}
+
+/// A reference to the definition of a table.
+fn of_table_name(format: &str, schema: &Schema, index: usize) -> Value {
+    json!({"$ref": format!("#/$defs/{format}.{}", schema.objects[index].name)})
+}
+
+fn words(names: &Enumeration) -> Value {
+    json!({"enum": names.values.iter().map(|(name, _)| name).collect::<Vec<_>>()})
 }

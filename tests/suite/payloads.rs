@@ -206,3 +206,33 @@ fn the_page_is_up_to_date() {
     );
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test suite payloads::");
 }
+
+/// A program whose payload is a program, and so on, `depth` times.
+fn nested(depth: usize) -> Vec<u8> {
+    let mut bytes = std::fs::read(root().join("tests/golden/upstream/backends/vulkan-linear.pte")).unwrap();
+    for _ in 0..depth {
+        let data = data_encoding::BASE64.encode(&bytes);
+        let yaml = format!(
+            "methods: {{forward: {{delegates: {{d: {{backend: ExecutorBackend, data: {{base64: \"{data}\"}}}}}}}}}}"
+        );
+        let assembly = Model::from_yaml("n", yaml, root()).assemble(&AssembleOptions::default()).unwrap();
+        bytes = assembly.program_file().unwrap().to_vec().unwrap();
+    }
+    bytes
+}
+
+#[test]
+fn payloads_of_programs_in_programs_are_listed() {
+    let payloads = Model::from_binary("m.pte", nested(2)).payloads().unwrap();
+    let found: Vec<_> = payloads.iter().map(|payload| (&*payload.path, payload.format.unwrap())).collect();
+    let inner = "forward/part0/forward/part0";
+    let expected = [
+        ("forward/part0", "ExecuTorch program"),
+        (inner, "ExecuTorch program"),
+        ("forward/part0/forward/part0/forward/part0", "Vulkan"),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(payloads[2].describe().unwrap().summary(), "Vulkan, 1 operation, 1 input, 1 output");
+    let error = Model::from_binary("m.pte", nested(18)).payloads().unwrap_err().to_string();
+    assert!(error.contains(&format!("{inner}/")) && error.contains("programs are nested deeper than 16"), "{error}");
+}

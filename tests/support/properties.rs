@@ -169,7 +169,7 @@ pub fn check_needs_no_data(path: &Path) {
 const HEADER: usize = 64;
 
 /// Rules of delegate payloads, which read data.
-const ABOUT_PAYLOADS: [RuleId; 12] = [
+const ABOUT_PAYLOADS: [RuleId; 14] = [
     RuleId::D_11,
     RuleId::D_12,
     RuleId::D_13,
@@ -182,6 +182,8 @@ const ABOUT_PAYLOADS: [RuleId; 12] = [
     RuleId::D_20,
     RuleId::D_21,
     RuleId::D_23,
+    RuleId::D_24,
+    RuleId::D_25,
 ];
 
 /// Returns `true` for a finding that follows from data: that of a payload, or of the elements of a constant.

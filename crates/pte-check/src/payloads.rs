@@ -9,7 +9,7 @@ use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Locator};
 use crate::RuleId::{self, *};
 use pte_model::data::{Blob, BlobId};
-use pte_model::diagnostics::counted;
+use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{
     DelegateId, EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, ValueId,
@@ -18,6 +18,7 @@ use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget, UnpackedConstant,
 };
+use pte_payload::signature::{CountRule, Signature};
 use pte_xnnpack::payloads::Payloads;
 
 /// Returns the id of a rule for payloads.
@@ -57,10 +58,29 @@ pub(super) fn check(
     let mut budget = ReadBudget::new(len);
     // A payload is checked where it is first used. `None` if it overlaps others.
     let mut checked: HashMap<BlobId, Option<CheckedPayload>> = HashMap::new();
+    // Those of payloads that are only described.
+    let mut signatures: HashMap<BlobId, Option<Signature>> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         let calls = delegate_calls(plan);
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            let Some(payload) = payloads.get(delegate).filter(|payload| payload.is_decoded()) else { continue };
+            let Some(payload) = payloads.get(delegate) else { continue };
+            if !payload.is_decoded() {
+                let signature = signatures.entry(delegate.processed).or_insert_with(|| {
+                    for key in payload.keys().into_iter().flatten().filter(|key| named_data(key).is_none()) {
+                        let found = format!("unknown key \"{}\"", clipped(&key));
+                        let expected = "a key of named data, or of a .ptd".to_owned();
+                        findings
+                            .add(D_25, || (locate(&Element::Method(method, Part::Delegate(index))), found, expected));
+                    }
+                    payload.signature()
+                });
+                for call in calls.get(&DelegateId::of(index)).into_iter().flatten() {
+                    if let Some(signature) = signature {
+                        check_signature((method, plan), *call, signature, findings, locate);
+                    }
+                }
+                continue;
+            }
             let at = |part: PayloadPart| locate(&Element::Method(method, part.of_delegate(index)));
             let checked = checked.entry(delegate.processed).or_insert_with(|| {
                 let mut checked = payload.decoded().map(|decoded| decoded.check(&named_data, &mut budget));
@@ -104,6 +124,54 @@ fn delegate_calls(plan: &ExecutionPlan) -> DelegateCalls<'_> {
         }
     }
     calls
+}
+
+/// Checks that a call has the arguments that the payload states: their number, kinds, element types and sizes, as far
+/// as the runtime of the backend compares them.
+fn check_signature(
+    (method, plan): (usize, &ExecutionPlan),
+    (chain, step, args): (usize, usize, &[ValueId]),
+    signature: &Signature,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let mut report = |part: Part, found: String, expected: String| {
+        findings.add(D_24, || (locate(&Element::Method(method, part)), found, expected));
+    };
+    if signature.rejects_count(args.len()) {
+        let (inputs, outputs) = (signature.inputs.len() as u64, signature.outputs.len() as u64);
+        let expected = format!("{} and {}, as the payload has", counted(inputs, "input"), counted(outputs, "output"));
+        return report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
+    }
+    // Names of arguments may have another order than the call.
+    if signature.count == CountRule::Unchecked || !signature.is_complete {
+        return;
+    }
+    let stated = signature.inputs.iter().chain(&signature.outputs);
+    for (number, (expected, arg)) in stated.zip(args).enumerate() {
+        let value = arg.get().and_then(|value| plan.values().get(value));
+        let is_input = number < signature.inputs.len();
+        let part = Part::Arg(chain, step, number);
+        let types = || expected.scalar_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+        match value {
+            _ if expected.scalar_types.is_empty() => {}
+            Some(EValue::Tensor(tensor)) if !expected.scalar_types.contains(&tensor.scalar_type) => {
+                report(part, format!("a tensor of {}", tensor.scalar_type), format!("a tensor of {}", types()));
+            }
+            Some(EValue::Tensor(tensor)) => {
+                let sizes = tensor.sizes.as_deref().unwrap_or_default();
+                if let Some(sizes_expected) = expected.sizes.as_deref().filter(|_| is_input)
+                    && !signature.sizes.accepts(sizes, sizes_expected)
+                {
+                    report(part, format!("a tensor of sizes {sizes:?}"), format!("sizes {sizes_expected:?}"));
+                }
+            }
+            Some(other) => {
+                report(part, format!("values[{arg}] of kind {}", other.kind()), format!("a tensor of {}", types()));
+            }
+            None => {}
+        }
+    }
 }
 
 /// Checks that argument `n` of a call is a tensor with the type of the graph's external value `n`, which the backend

@@ -198,10 +198,10 @@ ids! {
     G_33 G_34 G_22 G_23 G_24 M_1 M_2 M_5 M_6 M_7 M_8 G_29 M_9 M_11 M_13 M_20 M_21 M_22 M_25 M_26 M_27 G_21 M_28
     T_1 T_2 T_3 T_4 T_5 T_6 T_7 T_8 T_9 T_11 T_12 P_V4 T_13 T_14 G_25 G_26 T_21 T_22 T_23 T_24 T_25 T_30 T_31 T_32
     T_33 T_34 T_40 T_41 T_42 N_15 D_1 D_3 D_4 D_5 D_7 D_9 D_10 D_11 D_12 D_13 D_14 D_15 D_16 D_17 D_18 D_19 D_20
-    D_21 D_22 D_23 I_1 I_2 I_3 I_4 I_5 I_6 I_7b I_10 I_22 I_11 I_23 I_24 I_12 I_25 I_13 I_26 B_2 G_9 B_3 B_4 B_6 B_7
+    D_21 D_22 D_23 D_24 D_25 I_1 I_2 I_3 I_4 I_5 I_6 I_7b I_10 I_22 I_11 I_23 I_24 I_12 I_25 I_13 I_26 B_2 G_9 B_3 B_4 B_6 B_7
     B_8 B_9 B_10 G_31 O_1 O_2 O_3 O_4 O_6 O_8 O_5 O_9 O_13 O_12 O_14 O_15 X_1 X_2 X_3 X_4 X_5 X_6 X_7 X_8 X_9
     X_10 X_11 X_12 X_13 X_14 X_15 X_16 X_17 X_18 X_20 X_21 X_22 X_23 X_24 X_25 X_26 X_27 X_28 X_29 X_30 X_19 R_1 R_2
-    R_3 R_4 R_5 R_6 R_7 R_8 R_9 R_11 R_12 V_1 V_2 V_3 V_4 V_5 V_6
+    R_3 R_4 R_5 R_6 R_7 R_8 R_9 R_11 R_12 R_13 V_1 V_2 V_3 V_4 V_5 V_6
 }
 
 /// All rules, in the order of the validator's steps.

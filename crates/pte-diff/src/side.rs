@@ -327,14 +327,14 @@ impl Side {
         own.map(|(_, bytes)| bytes).chain(keys.into_values()).fold(0, u64::saturating_add)
     }
 
-    /// Returns the keys that graphs of XNNPACK refer to; empty if no `.ptd` files are given. The payloads that are
+    /// Returns the keys that payloads refer to; empty if no `.ptd` files are given. The payloads that are
     /// decoded are together not larger than the file.
     fn graph_keys(&self) -> HashSet<String> {
         if self.with.is_empty() {
             return HashSet::new();
         }
-        let keys = self.payloads().decoded(self.size).filter_map(|(_, payload)| payload.keys()).flatten();
-        keys.filter(|key| self.named(key).is_none()).map(str::to_owned).collect()
+        let keys = self.payloads().within(self.size).filter_map(|(_, payload)| payload.keys()).flatten();
+        keys.filter(|key| self.named(key).is_none()).collect()
     }
 
     /// Returns the payloads of its delegates, each decoded once.

@@ -9,10 +9,10 @@ use crate::annotate::leaves::named_data_owner;
 use pte_model::program::element::{Element, Part};
 use pte_payload::decoded::PayloadGraph;
 
-/// Returns, by value of a payload, the name of a constant: the first operation that reads it, and its role, such as
-/// `conv2d_43 filter`. `None` for values without data, and for those that no operation reads.
+/// Returns, by value of a payload, its name; of a constant without one, the first operation that reads it, and its
+/// role, such as `conv2d_43 filter`. `None` for other values without a name, and for constants that no operation reads.
 pub fn constant_names(graph: &PayloadGraph) -> Vec<Option<String>> {
-    let mut names = vec![None; graph.values.len()];
+    let mut names: Vec<Option<String>> = graph.values.iter().map(|value| value.name.clone()).collect();
     for (position, node) in graph.nodes.iter().enumerate() {
         for (value, role) in node.reads.iter().zip(&node.roles) {
             let has_data = graph.values.get(*value).is_some_and(|value| value.data.is_some());

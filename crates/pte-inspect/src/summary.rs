@@ -16,6 +16,7 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
 use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
+use pte_payload::compile_specs::Compiled;
 use pte_payload::decoded::{ConstantData, PayloadGraph};
 use pte_payload::description::as_map;
 
@@ -213,6 +214,9 @@ pub struct DelegateSummary {
     pub name: String,
     /// Backend.
     pub backend: String,
+    /// What it was compiled for.
+    #[serde(flatten)]
+    pub compiled: Compiled,
     /// Size of the payload in bytes.
     pub bytes: u64,
     /// Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded.
@@ -342,6 +346,7 @@ impl MethodSummary {
                 name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
                 named_data_bytes: named.of(delegate.processed),
                 backend: delegate.id.clone().unwrap_or_default(),
+                compiled: subject.payloads.compiled(delegate),
                 bytes: program.blob(delegate.processed).len(),
                 calls,
                 interface: graphs.get(&delegate.processed).map(|graph| interface(graph)),

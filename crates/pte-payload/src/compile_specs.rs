@@ -3,15 +3,19 @@
 //! A row for each key of a backend has the encoding of the value and the words of its values. What has no row, or
 //! another size than its row, has no meaning.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::coreml;
-use super::description::{Description, Fact, Facts, IntoFact};
+use super::description::{Description, Fact, Facts, IntoFact, as_map};
 use super::flat::schema::{Schema, Type};
 use super::flat::value::Table;
 use super::flat::view::View;
 use super::flat::{self, FlatFormat};
 use pte_model::data::Blob;
+use pte_model::diagnostics::is_unsafe;
 use pte_model::format::flatbuffer::Scalar;
 
 /// Encoding of a value.
@@ -120,6 +124,44 @@ keys! {
     ["ExecutorBackend"] { "external_constants" Present; }
 }
 
+/// What a delegate was compiled for, and with which options.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Compiled {
+    /// Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compiled_for: Vec<String>,
+    /// Compile specs by key: what their values mean, otherwise their text or first bytes.
+    #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, serde_json::Value>"))]
+    pub compile_specs: Vec<(Cow<'static, str>, Fact)>,
+}
+
+impl Compiled {
+    /// Collects what a payload and the compile specs of a delegate say.
+    pub fn new(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Compiled {
+        let fact = |(key, value): &(String, Vec<u8>)| (Cow::Owned(key.clone()), fact(backend, key, value));
+        let compile_specs = specs.iter().map(fact).collect();
+        Compiled { compiled_for: target(payload, specs, backend), compile_specs }
+    }
+}
+
+/// Number of bytes of a value without a meaning that are facts.
+const MAX_BYTES: usize = 64;
+
+/// Returns the meaning of a value; otherwise its text, or its first bytes.
+fn fact(backend: &str, key: &str, value: &[u8]) -> Fact {
+    meaning(backend, key, value).unwrap_or_else(|| match std::str::from_utf8(value) {
+        Ok(text) if !text.chars().any(is_unsafe) => text.into_fact(),
+        Ok(_) | Err(_) => {
+            let digits = data_encoding::HEXLOWER.encode(&value[..value.len().min(MAX_BYTES)]);
+            let more = if value.len() > MAX_BYTES { "..." } else { "" };
+            Facts::default().with("hex", &*format!("{digits}{more}")).into_fact()
+        }
+    })
+}
+
 /// Returns the meaning of a value; `None` if it is not known.
 pub fn meaning(backend: &str, key: &str, value: &[u8]) -> Option<Fact> {
     let is_key = |known: &str| match known.strip_suffix('*') {
@@ -218,9 +260,9 @@ fn flag(is_set: bool) -> Fact {
     if is_set { "true" } else { "false" }.into_fact()
 }
 
-/// Returns what a delegate was compiled for on one line, from its payload and from its compile specs; `None` if
-/// neither says it.
-pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Option<String> {
+/// Returns what a delegate was compiled for, such as `SM8650` and `HTP v75`, from its payload and from its compile
+/// specs; empty if neither says it.
+pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Vec<String> {
     let stated = payload.and_then(Description::target);
     let value = |key: &str| specs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_slice());
     let text = |key: &str| match meaning(backend, key, value(key)?)? {
@@ -256,9 +298,24 @@ pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backen
             "CudaBackend" | "MetalBackend" => vec![text("target_device"), text("platform")],
             _ => vec![stated],
         };
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let split = |part: String| part.split(", ").map(str::to_owned).collect::<Vec<_>>();
+    parts.into_iter().flatten().flat_map(split).collect()
 }
+
+/// Returns true if a part of what a delegate was compiled for is the name of a chip, such as `SM8650`.
+pub fn is_chip(part: &str) -> bool {
+    !part.contains(' ') && part.contains(|c: char| c.is_ascii_digit()) && !part.starts_with("TOSA-")
+}
+
+/// Returns name and version of a system: `iOS 17.4` is `("iOS", (17, 4))`.
+pub fn system(text: &str) -> Option<(&str, (u32, u32))> {
+    let (name, version) = text.split_once(' ')?;
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    SYSTEMS.contains(&name).then_some((name, (major.parse().ok()?, minor.parse().ok()?)))
+}
+
+/// Systems that payloads are compiled for.
+pub const SYSTEMS: &[&str] = &["iOS", "macOS", "tvOS", "watchOS", "visionOS"];
 
 /// Returns the accelerator among the flags of Vela.
 fn accelerator(flags: &[u8]) -> Option<String> {
@@ -312,9 +369,9 @@ mod tests {
         Some(serde_json::to_string(&super::meaning(backend, key, value)?).unwrap())
     }
 
-    fn target(backend: &str, specs: &[(&str, &[u8])]) -> Option<String> {
+    fn target(backend: &str, specs: &[(&str, &[u8])]) -> String {
         let specs: Vec<_> = specs.iter().map(|(key, value)| ((*key).to_owned(), value.to_vec())).collect();
-        super::target(None, &specs, backend)
+        super::target(None, &specs, backend).join(", ")
     }
 
     #[test]
@@ -366,8 +423,13 @@ mod tests {
             ("NeutronBackend", &[("target", b"imxrt700")], Some("imxrt700")),
             ("XnnpackBackend", &[], None),
         ] {
-            assert_eq!(target(backend, specs).as_deref(), expected, "{backend}");
+            assert_eq!(target(backend, specs), expected.unwrap_or_default(), "{backend}");
         }
+        let chips = ["SM8650", "HTP v75", "Ethos-U55-128", "GPU", "TOSA-1.0+FP", "QNN 2.37.0"].map(is_chip);
+        assert_eq!(chips, [true, false, true, false, false, false]);
+        let systems =
+            ["iOS 17.4", "macOS 14", "HTP v75", "HTP 75", "iOS x"].map(|text| system(text).map(|(_, version)| version));
+        assert_eq!(systems, [Some((17, 4)), Some((14, 0)), None, None, None]);
     }
 
     /// What the payload states precedes what the exporter was asked for.
@@ -375,12 +437,12 @@ mod tests {
     fn payloads_precede_specs() {
         let facts = Facts::default().with("target", "SM8650, QNN 2.37.0");
         let payload = Description::new("QNN", 0, facts);
-        assert_eq!(super::target(Some(&payload), &[], "QnnBackend").as_deref(), Some("SM8650, QNN 2.37.0"));
+        assert_eq!(super::target(Some(&payload), &[], "QnnBackend"), ["SM8650", "QNN 2.37.0"]);
         let facts = Facts::default().with("target", "iOS 18, macOS 15");
         let payload = Description::new("Core ML", 0, facts);
         let specs =
             [("min_deployment_target".to_owned(), b"7".to_vec()), ("compute_units".to_owned(), b"all".to_vec())];
         let found = super::target(Some(&payload), &specs, "CoreMLBackend");
-        assert_eq!(found.as_deref(), Some("iOS 18, macOS 15, CPU, GPU and Neural Engine"));
+        assert_eq!(found.join(", "), "iOS 18, macOS 15, CPU, GPU and Neural Engine");
     }
 }

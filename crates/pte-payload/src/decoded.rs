@@ -59,6 +59,8 @@ pub struct PayloadGraph {
 /// A value of a [`PayloadGraph`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PayloadValue {
+    /// Name in the payload; `None` for a format without names.
+    pub name: Option<String>,
     /// Element type, sizes and quantization.
     pub kind: String,
     /// Name of the element type.
@@ -94,7 +96,7 @@ pub struct PayloadNode {
     /// Values that it reads.
     pub reads: Vec<usize>,
     /// Roles of the values that it reads, such as `filter`.
-    pub roles: Vec<&'static str>,
+    pub roles: Vec<Cow<'static, str>>,
     /// Values that it writes.
     pub writes: Vec<usize>,
     /// Parameters.

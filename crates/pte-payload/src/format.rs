@@ -1,8 +1,9 @@
 //! The trait of payload formats, and lists of formats, which recognise payloads.
 
+use std::sync::OnceLock;
 use std::{fmt, io};
 
-use super::decoded::DecodedPayload;
+use super::decoded::{DecodedPayload, PayloadGraph};
 use super::description::{DescribeError, Description, Facts};
 use super::flat::FlatFormat;
 use super::generic;
@@ -50,6 +51,15 @@ pub trait PayloadFormat: Sync {
     /// As [`PayloadFormat::describe`].
     fn keys(&self, payload: &Blob) -> Result<Option<Vec<String>>, DescribeError> {
         Ok(self.describe(payload)?.keys())
+    }
+
+    /// Returns the graph of a payload that is described only; `None` if it has none, or if it is not known.
+    ///
+    /// # Errors
+    /// As [`PayloadFormat::describe`].
+    fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+        let _ = payload;
+        Ok(None)
     }
 
     /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the
@@ -154,18 +164,45 @@ pub struct Payload {
     formats: Formats,
     own: Option<&'static dyn PayloadFormat>,
     decoded: Option<Box<dyn DecodedPayload>>,
+    /// The graph of a payload that is described only.
+    graph: OnceLock<Option<PayloadGraph>>,
 }
 
 impl Payload {
     /// Creates a payload, of which nothing is read yet. `own` is the format of its backend.
     pub fn new(formats: Formats, own: Option<&'static dyn PayloadFormat>, blob: Blob, overlaps: bool) -> Payload {
         let decoded = own.and_then(|format| format.decoded(&blob));
-        Payload { blob, overlaps, formats, own, decoded }
+        Payload { blob, overlaps, formats, own, decoded, graph: OnceLock::new() }
     }
 
     /// Returns the format: that of its first bytes, otherwise of its backend.
     fn format(&self) -> io::Result<Option<&'static dyn PayloadFormat>> {
         Ok(self.formats.by_magic(&head(&self.blob)?).or(self.own))
+    }
+
+    /// Returns the description of a payload that has a known format, and is not malformed.
+    pub fn known(&self) -> Option<Description> {
+        let (name, facts) = if self.overlaps { None } else { self.facts().ok()? }?;
+        Some(Description::new(name, self.blob.len(), facts.ok()?))
+    }
+
+    /// Returns the inputs and outputs that the payload states; `None` if it is malformed, or its format is not that of
+    /// its backend.
+    pub fn signature(&self) -> Option<Signature> {
+        self.own_format()?.signature(&self.blob).ok()?
+    }
+
+    /// Returns the keys of named data that the payload refers to; `None` if it may refer to others, too.
+    pub fn keys(&self) -> Option<Vec<String>> {
+        match &self.decoded {
+            Some(decoded) => Some(decoded.keys()?.into_iter().map(str::to_owned).collect()),
+            None => self.own_format()?.keys(&self.blob).ok()?,
+        }
+    }
+
+    /// Returns the format of the backend, if the payload has it.
+    fn own_format(&self) -> Option<&'static dyn PayloadFormat> {
+        self.format().ok()?.filter(|format| self.is_own(*format) && !self.overlaps)
     }
 
     /// Returns the FlatBuffer that the payload is, by its format.
@@ -185,6 +222,14 @@ impl Payload {
     /// Returns what the format of the backend decodes; `None` for a payload that overlaps others.
     pub fn decoded(&self) -> Option<&dyn DecodedPayload> {
         self.decoded.as_deref().filter(|_| !self.overlaps)
+    }
+
+    /// Returns the graph, if the format of the backend has one and the payload is not malformed.
+    pub fn graph(&self) -> Option<&PayloadGraph> {
+        match self.decoded() {
+            Some(decoded) => decoded.graph(),
+            None => self.graph.get_or_init(|| self.own_format()?.graph(&self.blob).ok()?).as_ref(),
+        }
     }
 
     /// Returns the name of the format, and the facts.

@@ -24,6 +24,7 @@ pub mod ethos_u;
 pub mod flat;
 pub mod format;
 pub mod generic;
+mod graph;
 pub mod header;
 pub mod memory;
 pub mod mlx;

@@ -2,10 +2,14 @@
 //!
 //! Described only.
 
+use std::collections::HashMap;
+
+use super::decoded::{PayloadGraph, PayloadValue};
 use super::description::{DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::flat::view::View;
 use super::flat::{FlatFormat, MLX_FORMAT as FLAT};
 use super::format::PayloadFormat;
+use super::graph::GraphBuilder;
 use super::header;
 use super::signature::{CallRules, CountRule, SizesRule, TORCH_TYPES};
 use pte_model::data::Blob;
@@ -61,6 +65,11 @@ impl PayloadFormat for Mlx {
         FLAT.view(payload, part, |root| graph(root, facts))
     }
 
+    fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+        let (part, _) = header::read_short(payload, MAGIC)?;
+        FLAT.view(payload, part, |root| Ok(Some(operations(root))))
+    }
+
     /// The names of constants; other slots with names are arguments and buffers.
     fn keys(&self, payload: &Blob) -> Result<Option<Vec<String>>, DescribeError> {
         let (part, _) = header::read_short(payload, MAGIC)?;
@@ -114,7 +123,68 @@ fn graph(root: View<'_>, mut facts: Facts) -> Result<Facts, DescribeError> {
 }
 
 fn tensor(meta: View<'_>) -> Fact {
-    let sizes: Vec<i64> = meta.children("shape").map(|dim| dim.number("value")).collect();
-    let datatype = ScalarType(meta.number("scalar_type") as i8).info().map_or(UNKNOWN, |info| info.name);
+    let (datatype, sizes) = kind(meta);
     Fact::tensor(datatype, sizes.into_iter())
+}
+
+/// Returns element type and sizes of a tensor.
+fn kind(meta: View<'_>) -> (&'static str, Vec<i64>) {
+    let sizes = meta.children("shape").map(|dim| dim.number("value")).collect();
+    (ScalarType(meta.number("scalar_type") as i8).info().map_or(UNKNOWN, |info| info.name), sizes)
+}
+
+/// A value: kind of its slot, and its number.
+type Slot = (&'static str, u32);
+
+/// Returns the slot of a reference to a tensor or a number: a struct with an index.
+fn slot(of: &str, bytes: &[u8]) -> Option<Slot> {
+    let kind = [("Tid", TENSOR), ("Vid", "IntValueSlot")].into_iter().find(|(name, _)| of.ends_with(name))?.1;
+    Some((kind, u32::from_le_bytes(*bytes.first_chunk()?)))
+}
+
+/// Returns the graph of all chains. Fields of an operation that begin with `out` are results.
+fn operations(root: View<'_>) -> PayloadGraph {
+    let mut builder = GraphBuilder::new();
+    let of_variant = |slot: View<'_>| {
+        let index = u32::try_from(slot.number("idx")).unwrap_or(u32::MAX);
+        (if slot.word("slot_type") == TENSOR { TENSOR } else { "IntValueSlot" }, index)
+    };
+    let named = root.children("named_slots");
+    let names: HashMap<Slot, &str> =
+        named.filter_map(|named| Some((of_variant(named.child("slot")?), named.text("name")?))).collect();
+    for (number, meta) in (0..).zip(root.children("tensor_meta")) {
+        let (datatype, sizes) = kind(meta);
+        let value = PayloadValue::tensor(datatype, TORCH_TYPES, &sizes);
+        let value = match names.get(&(TENSOR, number)) {
+            Some(key) if i64::from(number) < root.number("num_constant_tensors") => {
+                value.named(key).with_key(key, None)
+            }
+            Some(name) => value.named(name),
+            None => value,
+        };
+        builder.declare((TENSOR, number), value);
+    }
+    for instruction in root.children("instruction_chains").flat_map(|chain| chain.children("instructions")) {
+        let Some((name, operation)) = instruction.member("op") else {
+            builder.node(instruction.tag("op").into_owned(), [], [], Vec::new());
+            continue;
+        };
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (field, _) in operation.fields() {
+            // A number or a slot is a table with both.
+            let inner = operation.child(field).filter(|inner| inner.has("tid") || inner.number("is_vid") != 0);
+            let of_inner = |name| inner.map(|inner| inner.structs(name));
+            let parts = [Some(operation.structs(field)), of_inner("tid"), of_inner("vid")];
+            let slots =
+                parts.into_iter().flatten().flat_map(|(of, items)| items.filter_map(move |item| slot(of, item)));
+            match field.starts_with("out") {
+                true => writes.extend(slots),
+                false => reads.extend(slots.map(|slot| (slot, field.to_owned().into()))),
+            }
+        }
+        let attributes = operation.attributes(|_| true);
+        builder.node(name.trim_end_matches("Node").to_owned(), reads, writes, attributes);
+    }
+    let [inputs, outputs] = ["input_map", "output_map"].map(|field| root.children(field).map(of_variant));
+    builder.finish(inputs, outputs)
 }

@@ -4,10 +4,12 @@
 
 use std::collections::HashSet;
 
+use super::decoded::{Attributes, PayloadGraph, PayloadValue};
 use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::flat::view::View;
 use super::flat::{FlatFormat, NATIVE_FORMAT as FLAT};
 use super::format::PayloadFormat;
+use super::graph::GraphBuilder;
 use super::signature::{CallRules, TORCH_TYPES};
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
@@ -44,6 +46,52 @@ impl PayloadFormat for Native {
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         FLAT.view(payload, (0, payload.len()), |root| Ok(program(root)))
     }
+
+    fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+        // A delegate has one method.
+        FLAT.view(payload, (0, payload.len()), |root| Ok(root.children("methods").next().and_then(operations)))
+    }
+}
+
+/// Returns the graph of a method, without those in arguments.
+fn operations(method: View<'_>) -> Option<PayloadGraph> {
+    let graph = method.child("graph")?;
+    let mut builder = GraphBuilder::new();
+    for constant in method.children("constants") {
+        let (Some(name), Some(key), Some(meta)) =
+            (constant.text("name"), constant.text("data_key"), constant.child("meta"))
+        else {
+            continue;
+        };
+        let value = PayloadValue::tensor(datatype(&meta), TORCH_TYPES, &sizes(&meta));
+        builder.declare(name, value.named(key).with_key(key, Some(bytes(&meta))));
+    }
+    for tensor in graph.children("tensor_values") {
+        let (Some(name), Some(meta)) = (tensor.text("name"), tensor.child("meta")) else { continue };
+        builder.declare(name, PayloadValue::tensor(datatype(&meta), TORCH_TYPES, &sizes(&meta)).named(name));
+    }
+    for node in graph.children("nodes").filter(|node| node.word("op_kind") == "CALL_FUNCTION") {
+        let (mut reads, mut attributes) = (Vec::new(), Attributes::new());
+        for (position, argument) in node.children("inputs").enumerate() {
+            let role = argument.text("name").map_or_else(|| format!("arg {position}"), str::to_owned);
+            match argument.child("arg").and_then(|argument| argument.member("value")) {
+                Some(("TensorArg", tensor)) => reads.extend(tensor.text("name").map(|name| (name, role.into()))),
+                Some(("TensorListArg" | "OptionalTensorListArg", list)) => {
+                    let names = list.texts("names").iter().filter(|name| !name.is_empty());
+                    reads.extend(names.map(|name| (name.as_str(), role.clone().into())));
+                }
+                Some(("NoneArg", _)) | None => {}
+                Some((_, plain)) => attributes.push((role.into(), plain.text_of_all())),
+            }
+        }
+        let writes = node.children("outputs").flat_map(|output| {
+            let names = output.texts("names").iter().map(String::as_str);
+            output.text("name").filter(|_| !output.has("names")).into_iter().chain(names)
+        });
+        builder.node(node.text("target").unwrap_or(UNKNOWN).to_owned(), reads, writes, attributes);
+    }
+    let [inputs, outputs] = ["inputs", "outputs"].map(|field| graph.texts(field).iter().map(String::as_str));
+    Some(builder.finish(inputs, outputs))
 }
 
 /// Returns the facts of a program.

@@ -66,6 +66,22 @@ pub enum SizesRule {
     Bytes,
 }
 
+impl SizesRule {
+    /// Returns `true` if the runtime may accept a tensor of these sizes, which are upper bounds, for those that the
+    /// payload states. A negative size is any.
+    pub fn accepts(self, found: &[i32], stated: &[i64]) -> bool {
+        match self {
+            SizesRule::Unknown | SizesRule::Any => true,
+            SizesRule::Rank => found.len() == stated.len(),
+            SizesRule::Elements | SizesRule::Bytes => {
+                let product = |sizes: &mut dyn Iterator<Item = i64>| sizes.fold(1i64, i64::saturating_mul);
+                let found = product(&mut found.iter().map(|size| i64::from(*size)));
+                stated.iter().any(|size| *size < 0) || found == product(&mut stated.iter().copied())
+            }
+        }
+    }
+}
+
 /// What the runtime of a backend compares when a delegate is called: a row for each format.
 #[derive(Debug)]
 pub struct CallRules {

@@ -43,14 +43,27 @@ fn payloads_of_other_writers_are_described() {
         let description = ALL.describe(&backend, &blob).unwrap();
         let format = ALL.format_of(&backend, &blob).unwrap().expect("a format");
         _ = writeln!(found, "{name} {}", serde_json::to_string(&description).unwrap());
-        if let Some(target) = compile_specs::target(Some(&description), &[], &backend) {
-            _ = writeln!(found, "  target {target}");
+        let target = compile_specs::target(Some(&description), &[], &backend);
+        if !target.is_empty() {
+            _ = writeln!(found, "  target {}", target.join(", "));
         }
         if let Some(signature) = format.signature(&blob).unwrap() {
             let [inputs, outputs] = [&signature.inputs, &signature.outputs].map(|list| arguments(list));
             let (count, sizes) = (signature.count, signature.sizes);
             let more = if signature.is_complete { "" } else { " and others" };
             _ = writeln!(found, "  takes {inputs} -> {outputs}{more}, count {count:?}, sizes {sizes:?}");
+        }
+        if let Some(graph) = format.graph(&blob).unwrap() {
+            for node in &graph.nodes {
+                let value = |value: &usize| format!("{value} {}", graph.values[*value].kind);
+                let reads = node.reads.iter().zip(&node.roles).map(|(read, role)| format!("{role}={}", value(read)));
+                let reads: Vec<String> = reads.collect();
+                let writes: Vec<String> = node.writes.iter().map(value).collect();
+                let attributes: Vec<String> =
+                    node.attributes.iter().map(|(name, text)| format!(" {name}={text}")).collect();
+                let (reads, writes) = (reads.join(", "), writes.join(", "));
+                _ = writeln!(found, "  {} {reads}{} -> {writes}", node.name, attributes.concat());
+            }
         }
         match format.keys(&blob).unwrap() {
             Some(keys) if keys.is_empty() => {}
@@ -61,7 +74,8 @@ fn payloads_of_other_writers_are_described() {
     for (key, name, bytes) in files("options") {
         let backend = if key.starts_with("enn") { "EnnBackend" } else { "QnnBackend" };
         let meaning = compile_specs::meaning(backend, &key, &bytes).expect("options");
-        let target = compile_specs::target(None, &[(key, bytes)], backend).expect("a target");
+        let target = compile_specs::target(None, &[(key, bytes)], backend).join(", ");
+        assert!(!target.is_empty());
         _ = writeln!(found, "{name} {}\n  target {target}", serde_json::to_string(&meaning).unwrap());
     }
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/expected.txt");
@@ -83,6 +97,15 @@ fn read(format: &dyn PayloadFormat, bytes: Vec<u8>) {
     assert!(!matches!(described, Err(Io(_))), "{described:?}");
     if described.is_ok() {
         assert!(format.signature(&blob).is_ok() && format.keys(&blob).is_ok());
+        if let Some(graph) = format.graph(&blob).unwrap() {
+            let used = graph.nodes.iter().flat_map(|node| node.reads.iter().chain(&node.writes));
+            let used = used.chain(&graph.inputs).chain(&graph.outputs);
+            assert_eq!(used.filter(|value| **value >= graph.values.len()).count(), 0);
+        }
+    }
+    if let Some(Ok(((start, size), spans))) = format.flat().map(|flat| flat.spans(&blob)) {
+        assert!(start + size <= blob.len());
+        assert!(spans.iter().all(|span| (span.at.0 + span.at.1) as u64 <= size));
     }
 }
 
@@ -105,6 +128,32 @@ fn changed_payloads_are_described_or_malformed() {
                 changed[at..at + 4].copy_from_slice(&word.to_le_bytes());
                 read(format, changed);
             }
+        }
+    }
+}
+
+/// Several bytes of a payload are random. `PTE_EMIT_MUTANTS` is the number of mutants of each.
+#[test]
+fn random_mutants_are_described_or_malformed() {
+    let count = std::env::var("PTE_EMIT_MUTANTS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        // xorshift64.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    for (_, backend, bytes) in files("bin").into_iter().filter(|(.., bytes)| !bytes.is_empty()) {
+        let format = ALL.of_backend(&backend).unwrap();
+        for _ in 0..count {
+            let mut changed = bytes.clone();
+            for _ in 0..=random(6) {
+                let at = random(changed.len());
+                changed[at] = [0, 1, 4, 0x7f, 0xff, random(256) as u8][random(6)];
+            }
+            changed.truncate(if random(8) == 0 { random(bytes.len()) } else { bytes.len() });
+            read(format, changed);
         }
     }
 }

@@ -4,10 +4,12 @@
 
 use std::collections::HashMap;
 
+use super::decoded::{ConstantData, PayloadGraph, PayloadValue};
 use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::flat::view::View;
 use super::flat::{FlatFormat, TOSA_FORMAT as FLAT};
 use super::format::PayloadFormat;
+use super::graph::GraphBuilder;
 use super::signature::CallRules;
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
@@ -54,8 +56,50 @@ impl PayloadFormat for Tosa {
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        FLAT.view(payload, (0, payload.len()), graph)
+        FLAT.view(payload, (0, payload.len()), describe)
     }
+
+    fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+        FLAT.view(payload, (0, payload.len()), |root| Ok(Some(graph(root)?)))
+    }
+}
+
+/// Returns the operations of all blocks; the values of a block have names of their own. The first block is that of the
+/// program.
+fn graph(root: View<'_>) -> Result<PayloadGraph, DescribeError> {
+    let mut builder = GraphBuilder::new();
+    let blocks = || root.children("regions").flat_map(|region| region.children("blocks"));
+    for (number, block) in blocks().enumerate() {
+        for tensor in block.children("tensors") {
+            let Some(name) = tensor.text("name") else { continue };
+            let value = PayloadValue::tensor(&tensor.word("type"), SCALAR_TYPES, &tensor.numbers("shape")?).named(name);
+            let data = tensor.bytes("data").filter(|data| !data.is_empty());
+            let data = data.map(|data| ConstantData::Inside(data.clone()));
+            builder.declare((number, name), PayloadValue { data, ..value });
+        }
+        for shape in block.children("shapes") {
+            let Some(name) = shape.text("name") else { continue };
+            builder.declare((number, name), PayloadValue::other("shape").named(name));
+        }
+        for operator in block.children("operators") {
+            let op = operator.word("op");
+            // Its result has the data.
+            if op == "CONST" || op == "CONST_SHAPE" {
+                continue;
+            }
+            let inputs = operator.texts("inputs").iter().enumerate();
+            let reads = inputs.map(|(position, name)| ((number, name.as_str()), format!("input {position}").into()));
+            let writes = operator.texts("outputs").iter().map(|name| (number, name.as_str()));
+            let attributes = operator.member("attribute").map_or_else(Vec::new, |(_, view)| view.attributes(|_| true));
+            builder.node(op.into_owned(), reads, writes, attributes);
+        }
+    }
+    let first = blocks().next();
+    let [inputs, outputs] = ["inputs", "outputs"].map(|field| {
+        let names = first.map_or(&[][..], |block| block.texts(field));
+        names.iter().map(|name| (0, name.as_str()))
+    });
+    Ok(builder.finish(inputs, outputs))
 }
 
 /// Counts of all blocks.
@@ -71,7 +115,7 @@ struct Counts {
 }
 
 /// Returns the facts of a graph.
-fn graph(root: View<'_>) -> Result<Facts, DescribeError> {
+fn describe(root: View<'_>) -> Result<Facts, DescribeError> {
     let mut facts = Facts::default().with("identifier", IDENTIFIER);
     let version = root.child("version").map_or_else(|| UNKNOWN.to_owned(), version);
     facts.add("version", &*version);
@@ -108,7 +152,7 @@ impl Counts {
         for tensor in block.children("tensors") {
             let datatype = tensor.word("type");
             let name = tensor.text("name").unwrap_or_default();
-            match tensor.size("data") {
+            match tensor.bytes("data").map_or(0, Blob::len) {
                 0 => {}
                 size => self.constants.inside(size),
             }

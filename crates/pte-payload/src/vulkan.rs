@@ -3,10 +3,12 @@
 //!
 //! Described only.
 
+use super::decoded::{Attributes, PayloadGraph, PayloadValue};
 use super::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, IntoFact, Tally};
 use super::flat::view::View;
 use super::flat::{FlatFormat, VULKAN_FORMAT as FLAT};
 use super::format::PayloadFormat;
+use super::graph::GraphBuilder;
 use super::header::{HEADER, Sections};
 use super::signature::{CallRules, CountRule, SizesRule};
 use pte_model::data::Blob;
@@ -58,14 +60,70 @@ impl PayloadFormat for Vulkan {
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
-        let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
-        let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DescribeError::Malformed)?;
-        FLAT.view(payload, sections.graph, |root| graph(root, sections.facts()))
+        let sections = sections(payload)?;
+        FLAT.view(payload, sections.graph, |root| describe(root, sections.facts()))
+    }
+
+    fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+        let sections = sections(payload)?;
+        FLAT.view(payload, sections.graph, |root| Ok(Some(graph(root, payload, sections.constants)?)))
     }
 }
 
+fn sections(payload: &Blob) -> Result<Sections, DescribeError> {
+    let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
+    Sections::read(MAGIC, &head, payload.len()).map_err(DescribeError::Malformed)
+}
+
+/// Returns the graph. The last argument of an operation is its result, or a list of its results.
+fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<PayloadGraph, DescribeError> {
+    let mut builder = GraphBuilder::new();
+    let values: Vec<_> = root.children("values").collect();
+    let constants: Vec<_> = root.children("constants").collect();
+    for (number, value) in (0..).zip(&values) {
+        let Some(("VkTensor", tensor)) = value.member("value") else {
+            builder.declare(number, PayloadValue::other(&value.tag("value")));
+            continue;
+        };
+        let sizes = tensor.numbers("dims")?;
+        let mut found = PayloadValue::tensor(&tensor.word("datatype"), SCALAR_TYPES, &sizes);
+        let constant = usize::try_from(tensor.number("constant_id")).ok().and_then(|index| constants.get(index));
+        if let Some(constant) = constant {
+            let size = constant.number("length") as u64;
+            found = match constant.text("named_key").filter(|key| !key.is_empty()) {
+                Some(key) => found.with_key(key, Some(size)),
+                None => found.with_part(payload, data, constant.number("offset") as u64, size),
+            };
+        }
+        builder.declare(number, found);
+    }
+    let member = |number: i64| usize::try_from(number).ok().and_then(|index| values.get(index)?.member("value"));
+    for call in root.children("chain") {
+        let args = call.numbers("args")?;
+        let (last, args) = args.split_last().map_or((None, &[][..]), |(last, args)| (Some(*last), args));
+        let (mut reads, mut attributes) = (Vec::new(), Attributes::new());
+        for (position, number) in args.iter().enumerate() {
+            let role = || format!("arg {position}").into();
+            match member(*number) {
+                Some(("Null", _)) => {}
+                Some(("ValueList", list)) => {
+                    reads.extend(list.numbers("items")?.into_iter().map(|item| (item, role())))
+                }
+                Some(("VkTensor" | "SymInt", _)) | None => reads.push((*number, role())),
+                Some((_, plain)) => attributes.push((role(), plain.text_of_all())),
+            }
+        }
+        let writes = match last.and_then(member) {
+            Some(("ValueList", list)) => list.numbers("items")?,
+            Some(_) | None => last.into_iter().collect(),
+        };
+        builder.node(call.text("name").unwrap_or_default().to_owned(), reads, writes, attributes);
+    }
+    Ok(builder.finish(root.numbers("input_ids")?, root.numbers("output_ids")?))
+}
+
 /// Adds the facts of a graph.
-fn graph(root: View<'_>, mut facts: Facts) -> Result<Facts, DescribeError> {
+fn describe(root: View<'_>, mut facts: Facts) -> Result<Facts, DescribeError> {
     facts.add("identifier", IDENTIFIER);
     facts.add("version", root.text("version").unwrap_or_default());
     let mut operations = Tally::default();

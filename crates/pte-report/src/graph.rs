@@ -23,6 +23,7 @@ use pte_memory::Subject;
 use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
+use pte_payload::compile_specs::Compiled;
 use pte_payload::decoded::ConstantData;
 
 /// Version of the serialised form.
@@ -213,6 +214,9 @@ pub struct GraphDelegate {
     pub backend: String,
     /// Size of the payload in bytes.
     pub bytes: u64,
+    /// What it was compiled for.
+    #[serde(flatten)]
+    pub compiled: Compiled,
     /// Index in [`ProgramGraph::payloads`], if the payload is decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<usize>,
@@ -404,6 +408,7 @@ impl MethodGraph {
             name: subject.delegate_name(method, number),
             backend: delegate.id.clone().unwrap_or_default(),
             bytes: program.blob(delegate.processed).len(),
+            compiled: subject.payloads.compiled(delegate),
             payload: payloads.get(&delegate.processed).copied(),
             marks: targets.of(Target::Delegate(method, number)),
         });

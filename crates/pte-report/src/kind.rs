@@ -46,51 +46,61 @@ use OperationKind::*;
 const KINDS: &[(OperationKind, &str)] = &[
     (
         Convolution,
-        "convolution convolution_backward conv2d depthwise_conv2d conv_transpose2d quantized_conv* \
-         quantized_depthwise_conv* quantized_transpose_conv* im2row",
+        "conv1d conv2d conv3d conv_transpose2d convolution convolution_backward convtranspose* depthwise_conv2d \
+         depthwiseconv2d im2row quantized_conv* quantized_depthwise_conv* quantized_transpose_conv* \
+         transpose_conv2d",
     ),
     (
         Matmul,
-        "addmm bmm linear linear_* mm mixed_linear mixed_mm fully_connected batch_matrix_multiply quantized_linear* \
-         quantized_fully_connected* quantized_matmul* quantized_batch_matmul custom_sdpa custom_quantized_sdpa \
-         sdpa_with_kv_cache scaled_dot_product_attention quantized_moe_ffn gated_delta_rule \
-         channelwise_gated_delta_rule",
+        "addmm batch_matrix_multiply bmm channelwise_gated_delta_rule custom_quantized_sdpa custom_sdpa \
+         fully_connected gated_delta_rule gathermm gatherqmm linear linear_* matmul mixed_linear \
+         mixed_mm mm quantized_batch_matmul quantized_fully_connected* quantized_linear* quantized_matmul* \
+         quantized_moe_ffn quantizedmatmul scaled_dot_product_attention sdpa sdpa_with_kv_cache updateandattend",
     ),
     (
         Elementwise,
-        "abs acos acosh add asin asinh atan atan2 atanh bitwise_* ceil ceiling conj_physical cos cosh div eq erf exp \
-         expm1 floor floor_divide floordiv fmod ge gt isinf isnan le log log10 log1p log2 logical_* lt masked_fill \
-         maximum minimum mod mul multiply native_dropout ne neg negate pow quantized_add* quantized_div quantized_mul* \
-         reciprocal reciprocal_square_root remainder round rsqrt rsub sign sin sinh sqrt square square_root sub \
-         subtract tan truediv trunc where",
+        "abs acos acosh add asin asinh atan atan2 atanh bitwise_* ceil ceiling conj_physical cos cosh div eq erf \
+         exp expm1 floor floor_divide floordiv fmod ge gt isinf isnan le log log10 log1p log2 logical_* lt \
+         masked_fill maximum minimum mod mul multiply native_dropout ne neg negate pow quantized_add* \
+         quantized_div quantized_mul* reciprocal reciprocal_square_root remainder round rsqrt rsub sign sin sinh \
+         sqrt square square_root sub subtract tan truediv trunc where",
     ),
     (
         Activation,
-        "clamp elu gelu glu hardswish hardtanh leaky_relu log_softmax logit prelu quantized_activation quantized_relu* \
-         relu sigmoid softmax tanh",
+        "clamp elu gelu glu hardswish hardtanh leaky_relu log_softmax logit prelu quantized_activation \
+         quantized_relu* relu sigmoid softmax tanh",
     ),
-    (Normalization, "native_batch_norm_* native_group_norm native_layer_norm quantized_layer_norm"),
+    (
+        Normalization,
+        "batchnorm layernorm native_batch_norm_* native_group_norm native_layer_norm quantized_layer_norm \
+         rmsnorm",
+    ),
     (
         Pooling,
-        "adaptive_avg_pool2d arg_max_pooling2d avg_pool2d avg_pooling2d global_avg_pooling2d max_pool2d_* \
-         max_pooling2d quantized_avg_pool2d* quantized_max_pool2d*",
+        "adaptive_avg_pool2d arg_max_pooling2d avg_pool2d avg_pooling2d avgpool* global_avg_pooling2d max_pool2d \
+         max_pool2d_* max_pooling2d maxpool* quantized_avg_pool2d* quantized_max_pool2d*",
     ),
-    (Reduction, "amax amin any argmax argmin cumsum max mean min prod sum topk var var_mean"),
+    (Reduction, "all amax amin any argmax argmin cumsum max mean min prod reduce_* sum topk var var_mean"),
     (
         Shape,
-        "alias_copy as_strided_copy cat concatenate* constant_pad_nd detach_copy diagonal_copy et_view expand_copy flip \
-         narrow_copy pad permute_copy pixel_shuffle pixel_unshuffle reflection_pad* repeat repeat_interleave \
-         replication_pad* roll select_copy slice_copy split_copy split_with_sizes_copy squeeze_copy stack \
-         static_constant_pad static_reshape static_slice static_transpose t_copy tile_crop transpose transpose_copy \
-         tril unbind_copy unfold_copy unsqueeze_copy view_as_real_copy view_copy",
+        "alias_copy as_strided_copy broadcastto cat concat concatenate* constant_pad_nd constantpadnd detach_copy \
+         diagonal_copy et_view expand expand_copy expanddims flip narrow_copy pad permute permute_* \
+         pixel_shuffle pixel_unshuffle reflection_pad* repeat repeat_interleave replication_pad* reshape roll \
+         select select_copy slice slice_* split_copy split_with_sizes_copy squeeze squeeze_* stack \
+         static_constant_pad static_reshape static_slice static_transpose t_copy tile tile_crop transpose \
+         transpose_copy tril unbind_copy unfold_copy unsqueeze unsqueeze_* view view_*",
     ),
-    (Copy, "clone clone_dim_order copy copy_ d2h_copy h2d_copy lift_fresh_copy to_copy to_dim_order_copy"),
-    (Quantize, "choose_qparams* convert dequantize_* quantize_* requantize"),
+    (
+        Copy,
+        "astype cast clone clone_dim_order contiguous copy d2h_copy h2d_copy idcopy identity lift_fresh_copy \
+         to_copy to_dim_order_copy",
+    ),
+    (Quantize, "choose_qparams* convert dequantize dequantize_* dequantizeper* quantize_* requantize rescale"),
     (
         Index,
-        "embedding embedding_* et_copy_index gather index index_put index_put_ index_select masked_scatter \
-         masked_select nonzero scatter scatter_add select_scatter shared_embedding_* slice_scatter update_cache \
-         update_cache_with_indices",
+        "embedding embedding_* et_copy_index gather index index_put index_select indexcopy indexput \
+         indexselect indextensor masked_scatter masked_select nonzero scatter scatter_add select_scatter \
+         shared_embedding_* slice_scatter sliceupdate take takealongaxis update_cache update_cache_with_indices",
     ),
     (Creation, "arange empty empty_dim_order fill full full_like ones rand randn scalar_tensor zeros"),
     (Control, "local_scalar_dense sym_*"),
@@ -111,7 +121,12 @@ impl OperationKind {
 /// Returns the kind of a name; `None` if the table has no row for it.
 fn find(name: &str) -> Option<OperationKind> {
     let base = name.rsplit("::").next().unwrap_or_default();
-    let base = base.split('.').next().unwrap_or_default().trim_start_matches('_');
+    // A namespace may be a part, and payloads of TOSA, MLX and MPS have other letters: `aten.add.Tensor`, `CONV2D`.
+    let parts = || base.split('.').map(|part| part.trim_matches('_'));
+    parts().find_map(find_base).or_else(|| parts().find_map(|part| find_base(&part.to_ascii_lowercase())))
+}
+
+fn find_base(base: &str) -> Option<OperationKind> {
     let rows = KINDS.iter().flat_map(|(kind, names)| names.split_whitespace().map(move |name| (*kind, name)));
     // An exact name counts as longer than any prefix.
     let length = |pattern: &str| match pattern.strip_suffix('*') {
@@ -124,6 +139,7 @@ fn find(name: &str) -> Option<OperationKind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pte_payload::flat::FlatFormat;
 
     #[test]
     fn every_operator_of_the_tables_has_a_kind() {
@@ -134,22 +150,27 @@ mod tests {
 
     #[test]
     fn rows_are_distinct_and_used() {
+        let base = |name: &str| {
+            let base = name.rsplit("::").next().unwrap_or_default().split('.').next().unwrap_or_default();
+            base.trim_matches('_').to_owned()
+        };
         let names: Vec<&str> = KINDS.iter().flat_map(|(_, names)| names.split_whitespace()).collect();
         let distinct: std::collections::BTreeSet<&&str> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
         let operations = pte_xnnpack::schema::Operation::ALL.into_iter().map(|operation| operation.word());
-        let known: Vec<&str> = pte_operators::names().chain(operations).collect();
-        let base = |name: &str| {
-            let base = name.rsplit("::").next().unwrap_or_default().split('.').next().unwrap_or_default();
-            base.trim_start_matches('_').to_owned()
-        };
-        for name in names {
-            let matches = |base: String| match name.strip_suffix('*') {
-                Some(prefix) => base.starts_with(prefix),
-                None => base == name,
-            };
-            assert!(known.iter().any(|known| matches(base(known))), "{name}");
+        let mut known: Vec<String> = pte_operators::names().chain(operations).map(base).collect();
+        for (format, union) in [("tosa", "Op"), ("mlx", "OpNode"), ("mps", "MPSNodeUnion")] {
+            let schema = FlatFormat::of(format).unwrap().schema();
+            let operations = schema.enums.iter().find(|operations| operations.name == union).unwrap();
+            let short = |name: &str| name.trim_start_matches("MPS").trim_end_matches("Node").to_ascii_lowercase();
+            known.extend(operations.values.iter().map(|(name, _)| short(name)));
         }
+        let is_used = |name: &&str| match name.strip_suffix('*') {
+            Some(prefix) => known.iter().any(|known| known.starts_with(prefix)),
+            None => known.iter().any(|known| known == name),
+        };
+        let unused: Vec<&str> = names.into_iter().filter(|name| !is_used(name)).collect();
+        assert_eq!(unused, [""; 0]);
     }
 
     #[test]

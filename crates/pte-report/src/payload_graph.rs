@@ -33,7 +33,7 @@ pub struct PayloadGraph {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PayloadValue {
-    /// Name of a constant: the first operation that reads it, and its role.
+    /// Name in the payload; of a constant without one, the first operation that reads it, and its role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Element type, sizes and quantization.
@@ -65,7 +65,7 @@ pub struct PayloadOperation {
     /// Values that it reads.
     pub reads: Vec<usize>,
     /// Roles of the values that it reads, such as `filter`.
-    pub roles: Vec<&'static str>,
+    pub roles: Vec<Cow<'static, str>>,
     /// Values that it writes.
     pub writes: Vec<usize>,
     /// Parameters: name, such as `stride`, and text, such as `2 2`.

@@ -136,6 +136,7 @@ impl DecodedPayload for XnnpackPayload {
 /// Returns the graph of a draft as plain data.
 fn plain(draft: &Draft) -> PayloadGraph {
     let value = |value: &DraftValue| PayloadValue {
+        name: None,
         kind: value_type(value),
         element_type: Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name).into(),
         sizes: value.dims.to_vec(),
@@ -150,8 +151,8 @@ fn plain(draft: &Draft) -> PayloadGraph {
     };
     let node = |node: &DraftNode| {
         let read = node.operation.operands().filter(|operand| !operand.is_output);
-        let read =
-            read.filter_map(|operand| Some((node.position(operand.slot)?, operand.name.trim_end_matches("_id"))));
+        let read = read
+            .filter_map(|operand| Some((node.position(operand.slot)?, operand.name.trim_end_matches("_id").into())));
         let (reads, roles) = read.unzip();
         PayloadNode {
             name: node.operation.word().into(),

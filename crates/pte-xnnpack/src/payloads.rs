@@ -9,7 +9,8 @@ use crate::model::Graph;
 use crate::payload::XnnpackPayload;
 use pte_model::data::{BlobId, available};
 use pte_model::program::{BackendDelegate, Program};
-use pte_payload::decoded::{DecodedPayload, PayloadGraph};
+use pte_payload::compile_specs::Compiled;
+use pte_payload::decoded::PayloadGraph;
 use pte_payload::{Payload, PayloadFormat};
 
 /// The payloads of the delegates of a program, each once, in order. They are dropped with it.
@@ -54,6 +55,13 @@ impl Payloads {
         self.list.get(&key(delegate))
     }
 
+    /// Returns what a delegate was compiled for.
+    pub fn compiled(&self, delegate: &BackendDelegate) -> Compiled {
+        let id = delegate.id.as_deref().unwrap_or_default();
+        let description = self.get(delegate).and_then(Payload::known);
+        Compiled::new(description.as_ref(), &delegate.specs(), id)
+    }
+
     /// Returns the payload of a delegate of XNNPACK.
     pub fn xnnpack(&self, delegate: &BackendDelegate) -> Option<&XnnpackPayload> {
         XnnpackPayload::of(self.get(delegate)?)
@@ -64,26 +72,25 @@ impl Payloads {
         self.xnnpack(delegate)?.graph().ok()
     }
 
-    /// Returns the payloads that are decoded, as long as they have `left` bytes in total.
-    pub fn decoded(&self, mut left: u64) -> impl Iterator<Item = (BlobId, &dyn DecodedPayload)> {
+    /// Returns the payloads that have `left` bytes in total.
+    pub fn within(&self, mut left: u64) -> impl Iterator<Item = (BlobId, &Payload)> {
         self.list.iter().filter_map(move |((id, _), payload)| {
-            let decoded = payload.decoded()?;
             left = left.checked_sub(payload.blob.len())?;
-            Some((*id, decoded))
+            Some((*id, payload))
         })
     }
 
-    /// Returns the graphs of [`Payloads::decoded`].
+    /// Returns the graphs of [`Payloads::within`].
     pub fn graphs(&self, left: u64) -> HashMap<BlobId, &PayloadGraph> {
-        self.decoded(left).filter_map(|(id, decoded)| Some((id, decoded.graph()?))).collect()
+        self.within(left).filter_map(|(id, payload)| Some((id, payload.graph()?))).collect()
     }
 
     /// Returns the keys that delegates refer to.
     pub fn keys(&self) -> DelegateKeys {
         let mut found = DelegateKeys { keys: HashSet::new(), is_complete: true };
         for payload in self.list.values() {
-            match payload.decoded().and_then(DecodedPayload::keys) {
-                Some(keys) => found.keys.extend(keys.into_iter().map(str::to_owned)),
+            match payload.keys() {
+                Some(keys) => found.keys.extend(keys),
                 None => found.is_complete = false,
             }
         }

@@ -244,6 +244,16 @@ export interface GraphDelegate {
    */
   bytes: number;
   /**
+   * Compile specs by key: what their values mean, otherwise their text or first bytes.
+   */
+  compile_specs?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it.
+   */
+  compiled_for?: string[];
+  /**
    * Differences from another program.
    */
   differences?: number[];
@@ -558,7 +568,7 @@ export interface PayloadValue {
    */
   dtype: string;
   /**
-   * Name of a constant: the first operation that reads it, and its role.
+   * Name in the payload; of a constant without one, the first operation that reads it, and its role.
    */
   name?: string | null;
   /**
@@ -1679,6 +1689,16 @@ export interface DelegateSummary {
    * Number of calls.
    */
   calls: number;
+  /**
+   * Compile specs by key: what their values mean, otherwise their text or first bytes.
+   */
+  compile_specs?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it.
+   */
+  compiled_for?: string[];
   /**
    * First arguments of its calls.
    */

@@ -18,7 +18,8 @@ export interface NodeData {
   more_reads?: number; more_writes?: number; findings?: number[]; differences?: number[];
 }
 export interface DelegateData {
-  backend: string; name?: string; bytes: number; payload?: number; findings?: number[]; differences?: number[];
+  backend: string; name?: string; bytes: number; compiled_for?: string[]; compile_specs?: Record<string, unknown>;
+  payload?: number; findings?: number[]; differences?: number[];
 }
 export interface Callee { kind: string; args?: { name: string; type: string; role?: string }[]; library?: string }
 export interface FrameData { file?: string | null; line?: number; name?: string | null; context?: string | null }

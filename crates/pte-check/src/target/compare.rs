@@ -8,7 +8,8 @@ use pte_model::format::ScalarType;
 use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{ExecutionPlan, Operator, Program};
-use pte_payload::ethos_u;
+use pte_payload::{compile_specs, ethos_u};
+use pte_xnnpack::payloads::Payloads;
 
 use super::linked::{LinkedKernel, LinkedOperators};
 use super::model::{Pools, Target};
@@ -36,6 +37,7 @@ pub fn check(target: &Target, program: &Program, needs: &ProgramNeeds, kept: Opt
         comparison.operators(linked);
     }
     comparison.backends();
+    comparison.compiled();
     for (method, memory) in needs.methods(target.abi).iter().enumerate() {
         comparison.memory(method, memory);
     }
@@ -126,6 +128,39 @@ impl Comparison<'_> {
                     format!("a backend of {target} ({linked}): link the backend, or lower the model to one of these"),
                 )
             });
+        }
+    }
+
+    /// Compares what delegates were compiled for with the chips and the systems.
+    fn compiled(&mut self) {
+        let Target { chips, systems, .. } = self.target;
+        if chips.is_empty() && systems.is_empty() {
+            return;
+        }
+        let payloads = Payloads::of_program(self.program);
+        for (method, number, delegate) in self.program.delegates() {
+            let parts = payloads.compiled(delegate).compiled_for;
+            let has_chip = |part: &&String| chips.iter().any(|chip| chip.eq_ignore_ascii_case(part));
+            let mut compiled = parts.iter().filter(|part| compile_specs::is_chip(part)).peekable();
+            let of_other =
+                compiled.peek().copied().filter(|_| !chips.is_empty() && !compiled.any(|part| has_chip(&part)));
+            let is_newer = |part: &&String| {
+                let Some((name, needed)) = compile_specs::system(part) else { return false };
+                let has =
+                    systems.iter().filter_map(|text| compile_specs::system(text)).find(|(known, _)| *known == name);
+                has.is_some_and(|(_, version)| version < needed)
+            };
+            let newer = parts.iter().find(is_newer);
+            let element = Element::Method(method, Part::Delegate(number));
+            for (part, has, what) in [(of_other, chips, "chip"), (newer, systems, "system")] {
+                let Some(part) = part else { continue };
+                let target = self.target;
+                self.report(R_13, &element, || {
+                    let found = format!("a delegate that was compiled for {}", clipped(part));
+                    let has = first_names(has.iter().map(String::as_str));
+                    (found, format!("the {what} of {target} ({has}): compile the model for it"))
+                });
+            }
         }
     }
 

@@ -39,6 +39,10 @@ pub struct Target {
     pub(super) release: Option<Release>,
     pub(super) operators: Option<LinkedOperators>,
     pub(super) backends: Option<BTreeSet<String>>,
+    /// Names of its accelerators; empty if they are not stated.
+    pub(super) chips: Vec<String>,
+    /// Its system with its version, such as `iOS 17`, and those that run the same programs.
+    pub(super) systems: Vec<String>,
     pub(super) abi: Abi,
     pub(super) runner: Option<&'static Runner>,
     pub(super) pools: Option<Pools>,

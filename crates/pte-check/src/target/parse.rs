@@ -8,6 +8,7 @@ use pte_memory::runner::{RUNNERS, Runner};
 use pte_model::diagnostics::text::nearest;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;
+use pte_payload::compile_specs::{self, SYSTEMS};
 use pte_releases::Release;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
@@ -24,6 +25,8 @@ const KEYS: &[(&str, Read)] = &[
     ("executorch", |decoder, node| decoder.release(node)),
     ("operators", |decoder, node| decoder.operators(node)),
     ("backends", |decoder, node| decoder.backends(node)),
+    ("chips", |decoder, node| decoder.target.chips = decoder.names(node, "the name of a chip, such as Ethos-U55-128")),
+    ("systems", |decoder, node| decoder.systems(node)),
     ("abi", |decoder, node| decoder.abi(node)),
     ("runner", |decoder, node| decoder.runner(node)),
     ("pools", |decoder, node| decoder.pools(node)),
@@ -232,6 +235,22 @@ impl Decoder<'_> {
             names.insert(name.to_owned());
         }
         self.target.backends = Some(names);
+    }
+
+    fn names(&mut self, node: &SourceNode<'_>, expected: &str) -> Vec<String> {
+        let items = Decoder::items(node).iter();
+        items.filter_map(|item| self.text(item, expected).map(str::to_owned)).collect()
+    }
+
+    fn systems(&mut self, node: &SourceNode<'_>) {
+        let known = SYSTEMS.join(", ");
+        self.target.systems = self.names(node, "a system with its version, such as iOS 17");
+        for (item, name) in Decoder::items(node).iter().zip(self.target.systems.clone()) {
+            if compile_specs::system(&name).is_none() {
+                let message = format!("unknown system `{}`", clipped(&name));
+                self.error(Code::UnknownWord, item.id, &message, &format!("expected one of {known}, and its version"));
+            }
+        }
     }
 
     fn abi(&mut self, node: &SourceNode<'_>) {

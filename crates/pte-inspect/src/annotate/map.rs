@@ -85,7 +85,10 @@ impl FileMap {
             let start = part.start as usize;
             SegmentMap::find(part, &source, &bytes[start..start + part.memory])
         };
-        let segments: Vec<SegmentMap> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
+        let mut segments: Vec<SegmentMap> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
+        for (part, segments) in parts.iter().zip(&mut segments) {
+            payload::split_flat(segments, part, origin, &source)?;
+        }
         let claims = BlockClaims::new(&parts, &segments, inner.map(|(id, ..)| id));
         let (mut blocks, overlaps) =
             sweep(&claims, &segments, parts.last().map_or(0, |part| part.start), len, &source)?;

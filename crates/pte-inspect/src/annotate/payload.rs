@@ -15,6 +15,7 @@ use pte_model::format::container::PREAMBLE;
 use pte_model::format::flatbuffer::ObjectKind;
 use pte_model::format::flatbuffer::walk::Objects;
 use pte_model::format::table::Union;
+use pte_payload::decoded::ConstantData;
 use pte_payload::header::HEADER;
 use pte_xnnpack::decode::ReadGraph;
 use pte_xnnpack::model::{Container, FieldContent, Graph};
@@ -67,6 +68,46 @@ pub fn of(
     };
     let Some((path, at)) = found.filter(|(_, at)| *at < block.end) else { return Ok(None) };
     split(block, part, at, &format!("{}{path}.payload.", part.prefix), origin, source)
+}
+
+/// Splits the segments of payloads that are FlatBuffers of a known schema into ranges: fields, vectors, constants.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn split_flat(
+    segments: &mut SegmentMap,
+    part: &FilePart,
+    origin: &Origin,
+    source: &FileBytes<'_>,
+) -> io::Result<()> {
+    for segment in &mut segments.list {
+        let Some((path, format)) = segments.flat_payloads.get(&segment.index) else { continue };
+        let size = segment.end - segment.at;
+        let is_whole = size == segment.size && size <= MAX_GRAPH && segment.pieces.len() == 1;
+        let Some(payload) = origin.blob(segment.at, size, segment.end).filter(|_| is_whole) else { continue };
+        let Some(Ok(((start, _), spans))) = format.flat().map(|flat| flat.spans(&payload)) else { continue };
+        let owner = |inner: &str| format!("{path}.payload{}{inner}", if inner.is_empty() { "" } else { "." });
+        let mut claims: Vec<DataClaim> = Vec::new();
+        claims.extend((start > 0).then(|| DataClaim::of(0, Some(start), owner("header"), None)));
+        let in_graph = spans.iter().map(|span| DataClaim {
+            text: span.text.clone(),
+            ..DataClaim::of(start + span.at.0 as u64, Some(span.at.1 as u64), owner(&span.owner), None)
+        });
+        claims.extend(in_graph);
+        let graph = format.graph(&payload).ok().flatten().unwrap_or_default();
+        let end = claims.iter().filter_map(|claim| claim.from.checked_add(claim.len?)).max().unwrap_or(0);
+        for (position, value) in graph.values.iter().enumerate() {
+            let Some(ConstantData::Inside(blob)) = &value.data else { continue };
+            // Those in the FlatBuffer are vectors of it.
+            let Some(from) = blob.offset_in(&payload).filter(|from| *from >= end) else { continue };
+            let layout = value.elements.map(|elements| {
+                ElementLayout::new(elements, value.sizes.iter().map(|size| i32::try_from(*size).unwrap_or(-1)))
+            });
+            claims.push(DataClaim::of(from, Some(blob.len()), owner(&format!("values[{position}]")), layout));
+        }
+        segment.pieces = pieces(part.start, segment.at, segment.end, claims, source)?;
+    }
+    Ok(())
 }
 
 /// Splits the payload from `at` to the end of a block.
@@ -223,8 +264,10 @@ fn claims(graph: &Graph) -> Vec<DataClaim> {
     let claims = inside.map(|(index, constant)| {
         let (from, len) = (constant.offset, Some(constant.size));
         match users.remove(&index) {
-            Some(ConstantUser { owner, layout, others }) => DataClaim { from, len, owner, layout, others },
-            None => DataClaim { from, len, owner: format!("constant {index}, unreferenced"), layout: None, others: 0 },
+            Some(ConstantUser { owner, layout, others }) => {
+                DataClaim { others, ..DataClaim::of(from, len, owner, layout) }
+            }
+            None => DataClaim::of(from, len, format!("constant {index}, unreferenced"), None),
         }
     });
     claims.collect()

@@ -19,7 +19,8 @@ use pte_model::format::program::{
     DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer,
     data_segment, evalue, execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
 };
-use pte_xnnpack::BACKEND;
+use pte_payload::PayloadFormat;
+use pte_xnnpack::{BACKEND, FORMATS};
 
 /// Number of bytes of a range that are read for display.
 pub const SHOWN: usize = 64;
@@ -51,6 +52,9 @@ pub struct SegmentMap {
     pub inline: HashMap<usize, String>,
     /// Paths of the delegates whose payloads are explained, by index of the segment.
     pub payloads: HashMap<usize, String>,
+    /// Paths of the delegates whose payloads are FlatBuffers of a known schema, with their format, by index of the
+    /// segment.
+    pub flat_payloads: HashMap<usize, (String, &'static dyn PayloadFormat)>,
     /// Paths of the delegates whose payloads are inside the FlatBuffer, by offset of the vector.
     pub inline_payloads: HashMap<usize, String>,
     /// For a payload: the constants after its graph, and the padding between them.
@@ -114,8 +118,17 @@ pub struct DataClaim {
     pub owner: String,
     /// Layout of a tensor.
     pub layout: Option<ElementLayout>,
+    /// What it is, if it has no layout; empty if the owner says it.
+    pub text: String,
     /// Number of further owners.
     pub others: u64,
+}
+
+impl DataClaim {
+    /// Creates the claim of one owner.
+    pub fn of(from: u64, len: Option<u64>, owner: String, layout: Option<ElementLayout>) -> DataClaim {
+        DataClaim { from, len, owner, layout, text: String::new(), others: 0 }
+    }
 }
 
 /// Element type and sizes of a tensor.
@@ -263,6 +276,8 @@ pub fn pieces(
         if let Some(layout) = &claim.layout {
             description += ": ";
             description += &layout.describe(&shown, to - from);
+        } else if !claim.text.is_empty() {
+            description += &format!(": {}", claim.text);
         }
         let owned = from.max(cursor);
         if to > owned {
@@ -315,7 +330,7 @@ impl DataClaims {
                 .map(|layout| ElementLayout::of(&layout, ptd::tensor_layout::scalar_type, ptd::tensor_layout::sizes));
             let owner = format!("{:?}", shown(&entry, ptd::named_data::key));
             let len = layout.as_ref().and_then(|layout| layout.bytes);
-            let claim = DataClaim { from: 0, len, owner, layout, others: 0 };
+            let claim = DataClaim::of(0, len, owner, layout);
             self.named(entry.u32(ptd::named_data::segment_index), claim);
         }
     }
@@ -353,10 +368,7 @@ impl DataClaims {
         let Some(entries) = root.tables(program::named_data) else { return };
         for entry in entries.iter().take(self.left) {
             let owner = named_data_owner(entry.text(named_data::key).unwrap_or_default());
-            self.named(
-                entry.u32(named_data::segment_index),
-                DataClaim { from: 0, len: None, owner, layout: None, others: 0 },
-            );
+            self.named(entry.u32(named_data::segment_index), DataClaim::of(0, None, owner, None));
         }
     }
 
@@ -420,6 +432,7 @@ impl DataClaims {
             let path = format!("{method}.delegates[{delegate}]");
             let owner = format!("{path} ({id})");
             let is_explained = id == BACKEND;
+            let format = FORMATS.of_backend(&id).filter(|_| !is_explained);
             if DataLocation(processed.i8(backend_delegate_data_reference::location)) == DataLocation::INLINE {
                 let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
                 if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
@@ -432,11 +445,13 @@ impl DataClaims {
             }
             if is_explained {
                 segments.payloads.entry(number as usize).or_insert(path);
+            } else if let Some(format) = format.filter(|format| format.flat().is_some()) {
+                segments.flat_payloads.entry(number as usize).or_insert((path, format));
             }
             let entry = self.of.entry(number.into()).or_insert_with(|| ("delegate payload".to_owned(), Vec::new()));
             match entry.1.first_mut() {
                 Some(first) => first.others += 1,
-                None => entry.1.push(DataClaim { from: 0, len: None, owner, layout: None, others: 0 }),
+                None => entry.1.push(DataClaim::of(0, None, owner, None)),
             }
         }
     }
@@ -450,15 +465,9 @@ impl DataClaims {
         for (index, from) in offsets.iter().enumerate().skip(1).take(few) {
             claims.push(match user(index as u64) {
                 Some(DataUsers { owner, layout, others }) => {
-                    DataClaim { from, len: layout.bytes, owner, layout: Some(layout), others }
+                    DataClaim { others, ..DataClaim::of(from, layout.bytes, owner, Some(layout)) }
                 }
-                None => DataClaim {
-                    from,
-                    len: None,
-                    owner: format!("{one} {index}, unreferenced"),
-                    layout: None,
-                    others: 0,
-                },
+                None => DataClaim::of(from, None, format!("{one} {index}, unreferenced"), None),
             });
         }
         self.left -= claims.len().min(self.left);

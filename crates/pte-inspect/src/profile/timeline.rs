@@ -164,7 +164,7 @@ impl TimelineBuilder<'_> {
 fn payload<'s>(subject: &'s Subject<'_>, plan: &ExecutionPlan, instruction: &Instruction) -> Option<&'s PayloadGraph> {
     let Instruction::DelegateCall { delegate_index, .. } = instruction else { return None };
     let delegate = plan.delegates().get(delegate_index.within(plan.delegates().len())?)?;
-    subject.payloads.get(delegate)?.decoded()?.graph()
+    subject.payloads.get(delegate)?.graph()
 }
 
 /// Names that XNNPACK's profiler gives to operations whose names in the schema are others.

@@ -265,6 +265,23 @@ impl Blob {
         }))
     }
 
+    /// Returns the offset of a blob that [`Blob::part`] made of another; `None` if it has another source.
+    #[doc(hidden)]
+    pub fn offset_in(&self, whole: &Blob) -> Option<u64> {
+        let (start, end) = match (&self.source, &whole.source) {
+            (BlobSource::File { path, offset }, BlobSource::File { path: of, offset: start }) if path == of => {
+                (*start, *offset)
+            }
+            (BlobSource::Bytes(bytes), BlobSource::Bytes(of))
+                if std::ptr::eq(bytes.bytes.bytes(), of.bytes.bytes()) =>
+            {
+                (of.range.start as u64, bytes.range.start as u64)
+            }
+            _ => return None,
+        };
+        end.checked_sub(start).filter(|offset| offset.checked_add(self.len).is_some_and(|end| end <= whole.len))
+    }
+
     /// Returns a range like [`Blob::part`]. If the range is the whole blob, returns the blob itself without reading it.
     ///
     /// # Errors

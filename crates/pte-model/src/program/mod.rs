@@ -769,6 +769,13 @@ pub struct BackendDelegate {
 }
 
 impl BackendDelegate {
+    /// Returns the keys and the values of the compile specs; an absent one is empty.
+    #[doc(hidden)]
+    pub fn specs(&self) -> Vec<(String, Vec<u8>)> {
+        let specs = self.compile_specs.iter().flatten();
+        specs.map(|spec| (spec.key.clone().unwrap_or_default(), spec.value.clone().unwrap_or_default())).collect()
+    }
+
     /// Returns a delegate without options, whose payload is stored as the layout option `delegates` states.
     pub fn new(id: impl Into<String>, processed: BlobId) -> BackendDelegate {
         BackendDelegate { id: Some(id.into()), processed, inline: None, compile_specs: Some(Vec::new()) }

@@ -18,6 +18,7 @@ use pte_model::data::Blob;
 
 use super::description::{DescribeError, metadata};
 use super::header::{self, HEADER, Sections};
+use read::Span;
 use schema::Schema;
 use value::{FlatError, Table};
 use view::View;
@@ -135,6 +136,17 @@ impl FlatFormat {
         read_by(self.schema, self.layout, payload)
     }
 
+    /// Returns offset and size of the FlatBuffer in a payload, and what its bytes are.
+    ///
+    /// # Errors
+    /// As [`FlatFormat::read`].
+    pub fn spans(&self, payload: &Blob) -> Result<((u64, u64), Vec<Span>), DescribeError> {
+        let (part, _) = part_of(self.layout, payload)?;
+        let bytes = metadata(payload, part.0, part.1, "a FlatBuffer")?;
+        let spans = read::spans(self.schema, &bytes).map_err(|error| DescribeError::Malformed(error.to_string()))?;
+        Ok((part, spans))
+    }
+
     /// Calls `take` with the root table of a part of a payload, which is read as by [`read_part`].
     ///
     /// # Errors
@@ -179,16 +191,7 @@ pub fn exact(schema: &Schema, mut content: Content, payload: &Blob) -> Result<Co
 /// As [`FlatFormat::read`].
 pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Content, DescribeError> {
     let len = payload.len();
-    let (mut layout, (at, size)) = match layout.header {
-        Header::None => (layout, (0, len)),
-        Header::Sections(magic) => {
-            let head = payload.read_at(0, len.min(HEADER as u64) as usize)?;
-            let sections = Sections::read(magic, &head, len).map_err(DescribeError::Malformed)?;
-            let header = if sections.constants.is_some() { layout.header } else { Header::None };
-            (Layout { header, ..layout }, sections.graph)
-        }
-        Header::Short(magic) => (layout, header::read_short(payload, magic)?.0),
-    };
+    let ((at, size), mut layout) = part_of(layout, payload)?;
     let root = read_at(schema, payload, (at, size), read::read)?;
     let end = match layout.header {
         Header::None => None,
@@ -203,6 +206,21 @@ pub fn read_by(schema: &Schema, layout: Layout, payload: &Blob) -> Result<Conten
         layout.header = Header::None;
     }
     Ok(Content { root, layout, rest })
+}
+
+/// Returns offset and size of the FlatBuffer in a payload, and the layout with the header that the payload has.
+fn part_of(layout: Layout, payload: &Blob) -> Result<((u64, u64), Layout), DescribeError> {
+    let len = payload.len();
+    Ok(match layout.header {
+        Header::None => ((0, len), layout),
+        Header::Sections(magic) => {
+            let head = payload.read_at(0, len.min(HEADER as u64) as usize)?;
+            let sections = Sections::read(magic, &head, len).map_err(DescribeError::Malformed)?;
+            let header = if sections.constants.is_some() { layout.header } else { Header::None };
+            (sections.graph, Layout { header, ..layout })
+        }
+        Header::Short(magic) => (header::read_short(payload, magic)?.0, layout),
+    })
 }
 
 /// Reads the FlatBuffer that a payload has at an offset, with a size in bytes, for a description: as

@@ -3,13 +3,44 @@
 //! Every access is checked. Tables that share bytes many times exhaust a [`Budget`] proportional to the size of the
 //! FlatBuffer, so that the tree is not larger than the file warrants.
 
-use super::schema::{Field, Object, Schema, Type};
+use super::schema::{Field, Object, Schema, Type, extended};
 use super::value::{self, FlatError, Table, UnknownField, Value};
+use super::view::element;
+use crate::description::UNKNOWN;
 use pte_model::data::Blob;
+use pte_model::diagnostics::clipped;
 use pte_model::format::flatbuffer::{Budget, FieldEnds, Vtable, array, follow, number, u32_at};
 
 /// Largest depth of tables in tables, as that of FlatBuffers' own verifier.
 pub const MAX_DEPTH: usize = 64;
+
+/// Largest size in bytes of all spans.
+const MAX_SPANS: u64 = 64 << 20;
+
+/// Items of a vector that a span has.
+const SHOWN: usize = 8;
+
+/// Returns name and content of a field.
+fn text(schema: &Schema, field: &Field, bytes: &[u8]) -> String {
+    let name = &field.name;
+    match field.ty {
+        Type::Number(scalar, names) => {
+            let value = element(scalar, number(bytes));
+            let word = names.and_then(|names| schema.enums[names].name_of(extended(number(bytes), scalar)));
+            word.map_or_else(|| format!("{name}: {value}"), |word| format!("{name}: {word} ({value})"))
+        }
+        Type::Object(object) if schema.objects[object].layout.is_some() => {
+            format!("{name}: {}", schema.objects[object].name)
+        }
+        Type::Text
+        | Type::Object(_)
+        | Type::Union(_)
+        | Type::Numbers(..)
+        | Type::Texts
+        | Type::Objects(_)
+        | Type::Array(..) => format!("{name}: offset {}", number(bytes)),
+    }
+}
 
 /// Cost of a table or a string: about its size in memory.
 const COST: u64 = 64;
@@ -31,6 +62,37 @@ pub fn read_known(schema: &Schema, bytes: &[u8], payload: &Blob, offset: u64) ->
     read_by(schema, bytes, payload, offset, true)
 }
 
+/// Bytes of a FlatBuffer, and what they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Offset in the FlatBuffer, and size in bytes.
+    pub at: (usize, usize),
+    /// Path of the table that they belong to; empty for the root table.
+    pub owner: String,
+    /// What they are.
+    pub text: String,
+}
+
+/// Returns what the bytes of a FlatBuffer are, ascending by offset: fields, vtables, strings and vectors. Bytes that no
+/// span has are padding, or belong to parts that the schema does not have.
+///
+/// # Errors
+/// As [`read`].
+pub fn spans(schema: &Schema, bytes: &[u8]) -> Result<Vec<Span>, FlatError> {
+    let payload = Blob::bytes([]);
+    let left = (32 * bytes.len() as u64 + 65536).min(MAX_SPANS);
+    let spans = Some(Spans { list: Vec::new(), left: Some(left) });
+    let mut reader = Reader { spans, ..Reader::new(schema, bytes, &payload, 0, true) };
+    reader.root()?;
+    let Some(Spans { list: mut spans, left: Some(_) }) = reader.spans else {
+        return Reader::new(schema, bytes, &payload, 0, true).fail(0, "it has too many fields to describe each");
+    };
+    // Vtables, strings and vectors may be shared.
+    spans.sort_by_key(|span| span.at);
+    spans.dedup_by_key(|span| span.at);
+    Ok(spans)
+}
+
 fn read_by(
     schema: &Schema,
     bytes: &[u8],
@@ -38,19 +100,7 @@ fn read_by(
     offset: u64,
     skips_members: bool,
 ) -> Result<Table, FlatError> {
-    let budget = Budget::of(bytes.len());
-    let mut reader = Reader { schema, bytes, payload, offset, skips_members, budget, path: Vec::new() };
-    if let Some(identifier) = schema.identifier
-        && array(bytes, 4) != Some(identifier)
-    {
-        let found = bytes.get(4..8).unwrap_or_default().escape_ascii();
-        return reader
-            .fail(4, format!("expected the file identifier \"{}\", found \"{found}\"", identifier.escape_ascii()));
-    }
-    let Some(root) = follow(bytes, 0) else {
-        return reader.fail(0, format!("no root table in {} bytes", bytes.len()));
-    };
-    reader.table(root, schema.root, 0)
+    Reader::new(schema, bytes, payload, offset, skips_members).root()
 }
 
 struct Reader<'a> {
@@ -64,9 +114,77 @@ struct Reader<'a> {
     budget: Budget,
     /// Fields that are being read, with the position in a vector.
     path: Vec<(&'a str, Option<usize>)>,
+    /// What was read, if it is asked for.
+    spans: Option<Spans>,
+}
+
+/// Spans, up to a total size.
+struct Spans {
+    list: Vec<Span>,
+    /// Size in bytes that they may still have; `None` if it is exceeded.
+    left: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
+    fn new(schema: &'a Schema, bytes: &'a [u8], payload: &'a Blob, offset: u64, skips_members: bool) -> Reader<'a> {
+        let budget = Budget::of(bytes.len());
+        Reader { schema, bytes, payload, offset, skips_members, budget, path: Vec::new(), spans: None }
+    }
+
+    fn root(&mut self) -> Result<Table, FlatError> {
+        let (schema, bytes) = (self.schema, self.bytes);
+        if let Some(identifier) = schema.identifier
+            && array(bytes, 4) != Some(identifier)
+        {
+            let found = bytes.get(4..8).unwrap_or_default().escape_ascii();
+            return self
+                .fail(4, format!("expected the file identifier \"{}\", found \"{found}\"", identifier.escape_ascii()));
+        }
+        let Some(root) = follow(bytes, 0) else {
+            return self.fail(0, format!("no root table in {} bytes", bytes.len()));
+        };
+        self.span(0, 4, || format!("root table -> {root:#x}"));
+        self.span(4, if schema.identifier.is_some() { 4 } else { 0 }, || "file identifier".to_owned());
+        self.table(root, schema.root, 0)
+    }
+
+    /// Records what bytes of the table at the path are.
+    fn span(&mut self, at: usize, len: usize, text: impl FnOnce() -> String) {
+        let Some(spans) = self.spans.as_mut().filter(|_| len > 0) else { return };
+        let owner = value::path("", &self.path).trim_start_matches('.').to_owned();
+        spans.left = spans.left.and_then(|left| left.checked_sub(COST + owner.len() as u64));
+        if spans.left.is_some() {
+            spans.list.push(Span { at: (at, len), owner, text: text() });
+        }
+    }
+
+    /// Records what bytes are to which the field at the path refers.
+    fn target_span(&mut self, at: usize, len: usize, text: impl FnOnce() -> String) {
+        if self.spans.is_none() {
+            return;
+        }
+        let Some(field) = self.path.pop() else { return };
+        let name = value::path("", &[field]);
+        self.span(at, len, || format!("{}: {}", name.trim_start_matches('.'), text()));
+        self.path.push(field);
+    }
+
+    /// Records what the bytes of a field are.
+    fn field_span(&mut self, field: &Field, (at, size): (usize, usize), tag: Option<usize>) {
+        if self.spans.is_none() {
+            return;
+        }
+        let Some(last) = self.path.pop() else { return };
+        self.span(at, size, || self::text(self.schema, field, &self.bytes[at..at + size]));
+        if let (Type::Union(index), Some((tag, number))) =
+            (field.ty, tag.and_then(|at| Some((at, self.bytes.get(at)?))))
+        {
+            let name = self.schema.enums[index].name_of((*number).into());
+            self.span(tag, 1, || format!("{}_type: {}", field.name, name.unwrap_or(UNKNOWN)));
+        }
+        self.path.push(last);
+    }
+
     #[cold]
     fn fail<T>(&self, at: usize, message: impl Into<String>) -> Result<T, FlatError> {
         let path = value::path(&self.schema.root().name, &self.path);
@@ -94,6 +212,8 @@ impl<'a> Reader<'a> {
         let Some(vtable) = vtable.filter(|vtable| at + vtable.inline <= self.bytes.len()) else {
             return self.fail(at, format!("expected a table `{}`, found no vtable", object.name));
         };
+        self.span(vtable.at, vtable.size, || format!("vtable of {}", object.name));
+        self.span(at, 4, || format!("{} -> vtable {:#x}", object.name, vtable.at));
         let mut table = Table::default();
         for field in &object.fields {
             self.path.push((&field.name, None));
@@ -124,6 +244,8 @@ impl<'a> Reader<'a> {
         if offset < 4 || offset + size > vtable.inline {
             return self.fail(at, format!("the field is at {offset}, outside of a table of {} bytes", vtable.inline));
         }
+        let tag = usize::from(field.at).checked_sub(1).and_then(|slot| vtable.offset(self.bytes, slot));
+        self.field_span(field, (at, size), tag.map(|offset| table + offset));
         Ok(Some(match field.ty {
             Type::Number(..) => Value::Number(number(&self.bytes[at..at + size])),
             Type::Object(object) if self.schema.objects[object].layout.is_some() => {
@@ -148,6 +270,12 @@ impl<'a> Reader<'a> {
             Type::Numbers(scalar, ..) => {
                 let (items, count) = self.vector(self.target(at)?, scalar.size())?;
                 let size = (count * scalar.size()) as u64;
+                self.target_span(items - 4, 4 + count * scalar.size(), || {
+                    let shown = self.bytes[items..].chunks_exact(scalar.size()).take(count.min(SHOWN));
+                    let mut shown: Vec<String> = shown.map(|item| element(scalar, number(item))).collect();
+                    shown.extend((count > SHOWN).then(|| "..".to_owned()));
+                    format!("{count} numbers: {}", shown.join(", "))
+                });
                 match self.payload.part(self.offset + items as u64, size) {
                     Ok(Some(blob)) => Value::Numbers(blob),
                     Ok(None) | Err(_) => Value::Numbers(Blob::bytes(&self.bytes[items..items + size as usize])),
@@ -160,6 +288,7 @@ impl<'a> Reader<'a> {
             Type::Objects(object) => match self.schema.objects[object].layout {
                 Some((size, _)) => {
                     let (items, count) = self.vector(self.target(at)?, size)?;
+                    self.target_span(items - 4, 4 + count * size, || format!("{count} structs"));
                     Value::Structs(self.bytes[items..items + count * size].to_vec())
                 }
                 None => {
@@ -195,6 +324,7 @@ impl<'a> Reader<'a> {
         mut read: impl FnMut(&mut Self, usize) -> Result<T, FlatError>,
     ) -> Result<Vec<T>, FlatError> {
         let (items, count) = self.vector(self.target(at)?, 4)?;
+        self.target_span(items - 4, 4 + 4 * count, || format!("{count} offsets"));
         let mut found = Vec::new();
         for position in 0..count {
             if let Some((_, number)) = self.path.last_mut() {
@@ -205,11 +335,15 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    fn text(&self, at: usize) -> Result<String, FlatError> {
+    fn text(&mut self, at: usize) -> Result<String, FlatError> {
         let (start, size) = self.vector(at, 1)?;
         self.spend(at, COST)?;
         match std::str::from_utf8(&self.bytes[start..start + size]) {
-            Ok(text) if self.bytes.get(start + size) == Some(&0) => Ok(text.to_owned()),
+            Ok(text) if self.bytes.get(start + size) == Some(&0) => {
+                let text = text.to_owned();
+                self.target_span(at, size + 5, || format!("\"{}\"", clipped(&text)));
+                Ok(text)
+            }
             Ok(_) => self.fail(at, "the string has no terminator"),
             Err(error) => self.fail(at, format!("the string is not UTF-8 at byte {}", error.valid_up_to())),
         }

@@ -244,7 +244,7 @@ function textsOf(method: Method, part: Part): { title: string; lines: string[]; 
       const payload = payloadOf(method, call);
       const delegate = call.data.delegate === undefined ? undefined : method.data.delegates[call.data.delegate];
       const lines = delegate
-        ? filled([delegate.name, payload ? counted(payload.nodes.length, "operation") : undefined])
+        ? filled([delegate.name, payload ? counted(payload.nodes.length, "operation") : undefined, ...wrapped(delegate.compiled_for?.join(", ") ?? "")])
         : filled([resultText(method, call), ...wrapped(parametersOf(method, call))]);
       return { title: part.title, lines, kind: call.kind, change: call.change, isDelegate: delegate !== undefined };
     }

@@ -114,6 +114,7 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
         library !== undefined && ["library", library],
         call.change !== "removed" && ["instruction", grouped(call.index)],
         delegate?.name !== undefined && ["delegate", <bdi>{delegate.name}</bdi>], delegate && ["payload", bytes(delegate.bytes)],
+        delegate?.compiled_for && ["compiled for", <bdi>{delegate.compiled_for.join(", ")}</bdi>],
         payload && ["operations", `${grouped(payload.nodes.length)}: ${frequent(payload.nodes.map(({ name }) => name))}`],
         time !== undefined && ["time", `${duration(time)} (${percent(share ?? 0, 1)})`],
         macs != null && macs > 0 && ["MACs", decimal(macs)],
@@ -121,6 +122,7 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
         data.jump !== undefined && [data.always ? "jumps to" : "if false, to", data.jump < method.data.nodes.length ? <Link state={state} method={method.index} selection={{ kind: "instruction", index: data.jump }}>instruction {data.jump}</Link> : "the end"],
       ]} />
       {payload && <button type="button" onClick={() => state.toggle(String(call.index))}>{state.open.value.has(String(call.index)) ? "Close the payload" : "Open the payload"}</button>}
+      {delegate?.compile_specs && <><h3>Compile specs</h3><CompileSpecs specs={delegate.compile_specs} /></>}
       <h3>Arguments</h3>
       <table class="arguments"><tbody>{args.map((argument) => <ArgumentRow state={state} method={method} argument={argument} />)}</tbody></table>
       {data.more_reads ? <p class="quiet">{counted(data.more_reads, "value")} read and not listed</p> : null}
@@ -129,6 +131,17 @@ function Instruction({ state, method, call }: { state: State; method: Method; ca
       <Marks state={state} findings={marksOf(method, selection, "findings")} differences={marksOf(method, selection, "differences")} />
     </section>
   );
+}
+
+/** Options of a delegate; those that are a map have a row for each, below the name of the map. */
+function CompileSpecs({ specs }: { specs: Record<string, unknown> }) {
+  const isMap = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+  const items = (map: Record<string, unknown>): ComponentChildren => (
+    <ul class="options">
+      {Object.entries(map).map(([name, value]) => <li><bdi class="quiet">{name}</bdi> {isMap(value) ? items(value) : <bdi class="mono">{Array.isArray(value) ? value.map(String).join(", ") : String(value)}</bdi>}</li>)}
+    </ul>
+  );
+  return <>{items(specs)}</>;
 }
 
 function ArgumentRow({ state, method, argument: { name, type, role, value, text } }: { state: State; method: Method; argument: ReturnType<typeof argumentsOf>[number] }) {
