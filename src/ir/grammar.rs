@@ -151,16 +151,16 @@ macro_rules! grammar {
             }
             GRAPH_VALUE = graph_value "A value of a graph." required [] one of []
             => [node #[derive(Debug)] ParsedGraphValue<'a> { name: Word<'a>, constant: Option<ParsedConstant<'a>>, quantization: Option<At<ParsedQuantization<'a>>> }] {
-                datatype: OneOf(&DATATYPE_WORDS) => Option<i16> as datatype, "Element type; of an output of a node that of the first input, if left out.";
+                datatype: OneOf(&DATATYPE_WORDS) => Option<i16> as datatype, "Element type; of an output of a node inferred, if left out: that of the first input, or what the operation computes of it.";
                 sizes: SIZES => Option<At<Vec<u32>>>: "a size", "Size of each dimension in the order of memory, so of an image batch, height, width, channels. Taken from nested data, or inferred of an output of a node, if left out.";
-                scale: Number, "One scale for all elements: `PerTensorQuant`.";
+                scale: Number, "One scale for all elements: `PerTensorQuant`. Inferred, if left out, of elements that an operation moves, and of an int32 bias: the scale of the input times that of the filter.";
                 zero_point: Int, "With scale: the number that stands for 0; 0.";
                 channel_dim: Int, "With scales: the dimension of the channels; 0.";
                 group_size: Int, "With scales: number of elements of a channel that share a scale.";
                 scale_bf16: SIZES, "With group_size: a field of older releases, as integers.";
-                scales: Either(&[List(&Number), Form::Shape(&GRAPH_SCALES)]), "A scale for each channel, or with group_size for each group of a channel: `PerChannelQuant`, `PerChannelGroupQuant`.";
+                scales: Either(&[List(&Number), Form::Shape(&GRAPH_SCALES)]), "A scale for each channel, or with group_size for each group of a channel: `PerChannelQuant`, `PerChannelGroupQuant`. Inferred of an int32 bias like scale.";
                 num_scales: UInt, "With scales: their number as the graph states it; computed.";
-                num_nonbatch_dims: Int, "Number of trailing dimensions with a scale that is computed at run time: `PerTokenDynamicQuant`.";
+                num_nonbatch_dims: Int, "Number of trailing dimensions with a scale that is computed at run time: `PerTokenDynamicQuant`; 3 for a convolution, otherwise 1.";
                 data: SOURCE, "Content of a constant, in the payload. Elements of 4 bits are given as bytes of two.";
                 key: Text, "Key of the content of a constant in the named data of the program, or of a .ptd. Not with `header: false`.";
                 size: UInt, "Size of the constant in bytes; computed.";

@@ -252,7 +252,7 @@ impl NamedGraph {
         let start = out.len();
         let Draft { identifier, container, has_named_keys, version, values, inputs, outputs, nodes, .. } = &self.draft;
         let stated = match explicit {
-            true => vec![StatedValue { datatype: true, sizes: true }; values.len()],
+            true => vec![StatedValue::ALL; values.len()],
             false => graph_inference::stated(&self.draft),
         };
         let is_empty = |position: usize| states_nothing(&values[position], stated[position]);
@@ -364,7 +364,7 @@ fn states_nothing(value: &DraftValue, stated: StatedValue) -> bool {
     let numbers = [value.num_dims, value.id, value.external_id, value.flags];
     !stated.datatype
         && !stated.sizes
-        && value.quantization.is_none()
+        && (value.quantization.is_none() || !stated.quantization)
         && value.constant.is_none()
         && numbers == [None; 4]
         && value.dq_datatype == 0
@@ -382,7 +382,8 @@ fn parsed_value<'g>(
     data: &mut DataPrinter<'_>,
 ) -> io::Result<ParsedGraphValue<'g>> {
     let datatype = Datatype::of(value.datatype).unwrap_or(&DATATYPES[0]);
-    let quantization = value.quantization.as_ref().map(|found| quantization(value, found, file, data)).transpose()?;
+    let found = value.quantization.as_ref().filter(|_| stated.quantization);
+    let quantization = found.map(|found| quantization(value, found, file, data)).transpose()?;
     // Sizes that do not fit were reported as a defect.
     let sizes = datatype.stored_sizes(&value.dims).unwrap_or_default();
     let constant = value.constant.as_ref().map(|found| constant(found, datatype.storage, &sizes, file, data));

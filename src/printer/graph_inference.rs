@@ -1,11 +1,12 @@
-//! Finds the element types and sizes of a graph that assembling does not infer, and that printed YAML must therefore
-//! have.
+//! Finds the element types, quantization and sizes of a graph that assembling does not infer, and that printed YAML
+//! must therefore have.
 //!
 //! It applies the rules in the order of the nodes, like the assembler. A property is also printed if the rules give
 //! another one.
 
-use pte_xnnpack::draft::{Draft, DraftNode, DraftValue};
+use pte_xnnpack::draft::{Draft, DraftNode, DraftQuantization, DraftValue};
 use pte_xnnpack::draft_sizes;
+use pte_xnnpack::inferred;
 use pte_xnnpack::model::{NodeOperation, Sizes};
 
 /// Properties of a value that are printed.
@@ -13,8 +14,15 @@ use pte_xnnpack::model::{NodeOperation, Sizes};
 pub struct StatedValue {
     /// `true` to print the element type.
     pub datatype: bool,
+    /// `true` to print the quantization.
+    pub quantization: bool,
     /// `true` to print the sizes.
     pub sizes: bool,
+}
+
+impl StatedValue {
+    /// All properties.
+    pub const ALL: StatedValue = StatedValue { datatype: true, quantization: true, sizes: true };
 }
 
 /// A value while the nodes are visited.
@@ -23,58 +31,89 @@ struct Visited<'d> {
     dims: Vec<u64>,
     stated: StatedValue,
     has_type: bool,
+    has_quantization: bool,
     has_sizes: bool,
+    /// It was the first input of an operation.
+    is_read: bool,
+}
+
+impl<'d> Visited<'d> {
+    fn datatype(&self) -> Option<i16> {
+        self.has_type.then_some(self.value.datatype)
+    }
+
+    fn quantization(&self) -> Option<&'d DraftQuantization> {
+        self.value.quantization.as_ref().filter(|_| self.has_quantization)
+    }
 }
 
 /// Returns the properties to print for each value of a graph, by position.
 pub fn stated(draft: &Draft) -> Vec<StatedValue> {
-    let mut values: Vec<Visited<'_>> = draft.values.iter().map(visited).collect();
-    for position in &draft.inputs {
-        (values[*position].has_type, values[*position].has_sizes) = (true, true);
+    let (mut is_written, mut is_bias) = (vec![false; draft.values.len()], vec![false; draft.values.len()]);
+    for node in &draft.nodes {
+        node.values(true).for_each(|output| is_written[output] = true);
+        inferred::bias_position(node).into_iter().for_each(|bias| is_bias[bias] = true);
     }
-    // A value that no node writes keeps its sizes.
-    let mut is_written = vec![false; values.len()];
-    for output in draft.nodes.iter().flat_map(|node| node.values(true)) {
-        is_written[output] = true;
-    }
-    for (value, _) in values.iter_mut().zip(is_written).filter(|(_, is_written)| !is_written) {
-        (value.has_type, value.has_sizes) = (true, true);
-    }
+    // An input, and a value that no node writes, keep their type and sizes.
+    draft.inputs.iter().for_each(|input| is_written[*input] = false);
+    let values = draft.values.iter().enumerate().map(|(position, value)| {
+        let is_fixed = !is_written[position];
+        let has_scales = value.quantization.as_ref().is_some_and(|quantization| quantization.kind().has_scales());
+        Visited {
+            value,
+            dims: value.dims.iter().map(|size| u64::from(*size)).collect(),
+            stated: StatedValue::ALL,
+            has_type: is_fixed || value.constant.is_some(),
+            has_quantization: is_fixed && !is_bias[position],
+            // Scales by channel need the sizes.
+            has_sizes: is_fixed || value.constant.is_some() || has_scales,
+            is_read: false,
+        }
+    });
+    let mut values: Vec<Visited<'_>> = values.collect();
     draft.nodes.iter().for_each(|node| visit(node, &mut values));
     values.into_iter().map(|value| value.stated).collect()
 }
 
-fn visited(value: &DraftValue) -> Visited<'_> {
-    let stated = StatedValue { datatype: true, sizes: true };
-    // A quantized value is easier to read with its type, and scales by channel need the sizes.
-    let (has_type, has_sizes) = match &value.quantization {
-        None => (value.constant.is_some(), value.constant.is_some()),
-        Some(quantization) => (true, value.constant.is_some() || quantization.kind().has_scales()),
-    };
-    Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
-}
-
 fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
-    let NodeOperation::Known(_) = node.operation else { return };
-    let first = node.values(false).next().map(|first| &values[first]).filter(|first| first.has_type);
-    let datatype = first.map(|first| first.value.datatype);
+    let NodeOperation::Known(operation) = node.operation else { return };
     let sized = |position: usize| {
         let Visited { value, dims, has_sizes, .. } = &values[position];
         (has_sizes.then(|| Sizes::from(&dims[..])), value.datatype)
     };
     // Nothing is inferred from a node that violates a rule.
     let found = draft_sizes::outputs(node, sized).unwrap_or_default();
-    for output in node.values(true) {
-        let value = &mut values[output];
-        if !value.has_type {
-            value.stated.datatype = datatype != Some(value.value.datatype);
-            value.has_type = true;
+    let bias = inferred::bias(node, |position| values[position].value, |position| values[position].quantization());
+    if let Some((position, found)) = inferred::dynamic(node, |position| values[position].value) {
+        let value = &mut values[position];
+        if !std::mem::replace(&mut value.is_read, true) {
+            value.stated.quantization = value.value.quantization != Some(found);
         }
-        if !value.has_sizes {
-            let mut own = found.iter().filter(|(slot, _)| node.position(*slot) == Some(output));
-            value.stated.sizes = own.next().is_none_or(|(_, sizes)| sizes[..] != value.dims[..]);
-            value.has_sizes = true;
+    }
+    for operand in operation.operands().filter(|operand| operand.is_output) {
+        let Some(output) = node.position(operand.slot) else { continue };
+        let Visited { value, has_type, has_sizes, .. } = values[output];
+        if !has_type {
+            let same = node.values(false).next().filter(|first| values[*first].datatype() == Some(value.datatype));
+            let moved = inferred::moved(node, |position| values[position].quantization()).filter(|_| same.is_some());
+            let own = value.quantization.as_ref().filter(|own| moved != Some(own));
+            let datatype = inferred::datatype(node, operand.slot, own, |position| values[position].datatype());
+            let Visited { stated, has_type, has_quantization, .. } = &mut values[output];
+            // A quantized value is easier to read with its type.
+            stated.datatype = own.is_some() || datatype != Some(value.datatype);
+            stated.quantization = own.is_some();
+            (*has_type, *has_quantization) = (true, true);
         }
+        if !has_sizes {
+            let mut own = found.iter().filter(|(slot, _)| *slot == operand.slot);
+            values[output].stated.sizes = own.next().is_none_or(|(_, sizes)| sizes[..] != values[output].dims[..]);
+            values[output].has_sizes = true;
+        }
+    }
+    if let Some(position) = inferred::bias_position(node).filter(|bias| !values[*bias].has_quantization) {
+        let value = &mut values[position];
+        value.stated.quantization = bias.map(|(_, found)| found) != value.value.quantization;
+        value.has_quantization = true;
     }
 }
 

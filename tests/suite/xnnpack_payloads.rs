@@ -108,6 +108,75 @@ fn sizes_of_an_input_are_one_edit() {
     assert!(assembled(&larger(&printed)) == assembled(&larger(yaml)));
 }
 
+/// A graph whose inferred properties are in brackets: the scale of a bias is the float32 product of two scales, moved
+/// elements keep their quantization, and integers become float32.
+const INFERRED: &str = "
+methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [1, 3, 3, 1]}, y: {tensor: float32, sizes: [1, 4]}}
+    delegates:
+      part:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {datatype: fp32, sizes: [1, 3, 3, 1]}
+            a: {datatype: qint8, scale: 0.0036248022, zero_point: 3}
+            f: {datatype: qcint8, sizes: [2, 2, 2, 1], scales: [0.0032403353, 0.1], data: {fill: 1}}
+            b: {datatype: qcint32, data: [4, -10]<, scales: [1.1745575e-05, 0.00036248023]>}
+            c: {datatype: qint8, scale: 0.5}
+            d: {<datatype: qint8, scale: 0.5>}
+            g: {datatype: qint8, sizes: [4, 8], scale: 0.25, data: {fill: 2}}
+            h: {datatype: qint32, data: [1, 2, 3, 4]<, scale: 0.125>}
+            i: {datatype: qint8, scale: 2}
+            j: {<datatype: fp32>}
+            k: {datatype: qdint8<, num_nonbatch_dims: 1>}
+            l: {datatype: qcint8, sizes: [4, 4], scales: [1, 1, 1, 1], data: {fill: 1}}
+            y: {<datatype: fp32>}
+          inputs: [x]
+          outputs: [y]
+          nodes:
+            - {convert: {input: x, output: a}}
+            - {conv2d: {input: a, filter: f, bias: b, output: c}}
+            - {static_reshape: {input: c, output: d, new_shape: [1, 8]}}
+            - {fully_connected: {input: d, filter: g, bias: h, output: i}}
+            - {convert: {input: i, output: j}}
+            - {convert: {input: j, output: k}}
+            - {fully_connected: {input: k, filter: l, output: y}}
+    inputs: [x]
+    outputs: [y]
+    instructions: [{delegate: part, args: [x, y]}]
+";
+
+#[test]
+fn types_and_quantization_that_follow_are_left_out() {
+    let bytes = |text: &str| assembled(text, Path::new("."));
+    let stated = INFERRED.replace(['<', '>'], "");
+    let parts = INFERRED.split('<').map(|part| part.split_once('>').map_or(part, |(_, rest)| rest));
+    let omitted: String = parts.collect();
+    let original = bytes(&stated);
+    assert!(bytes(&omitted) == original);
+    let printed = |text: &str| {
+        let model = Model::from_binary("m.pte", bytes(text));
+        model.to_yaml(Path::new("."), &PrintOptions::default()).unwrap().text
+    };
+    assert_eq!(printed(&stated), printed(&omitted));
+    assert!(!printed(&stated).contains("num_nonbatch_dims"));
+    // A number that differs by one bit is kept.
+    for (exact, near) in [("1.1745575e-05", "1.17455775e-05"), ("scale: 0.125", "scale: 0.12500001")] {
+        let other = stated.replace(exact, near);
+        assert!(bytes(&other) != original && bytes(&printed(&other)) == bytes(&other), "{near}");
+    }
+    // Of another quantization than that of the operand, or another type, each stays.
+    for (from, to) in [("d: {datatype: qint8, scale: 0.5", "d: {datatype: qint8, scale: 0.25"), ("dims: 1", "dims: 2")]
+    {
+        let other = stated.replace(from, to);
+        assert!(bytes(&printed(&other)) == bytes(&other) && other != stated, "{to}");
+    }
+    // One edit of a scale changes what follows.
+    let edited = printed(&stated).replace("scale: 0.5", "scale: 0.25");
+    assert!(printed(&edited).matches("scale").count() == printed(&stated).matches("scale").count(), "{edited}");
+}
+
 fn options(file: &Path) -> PrintOptions {
     PrintOptions::default().large_data(LargeData::Refer).file(file.canonicalize().unwrap().display().to_string())
 }
@@ -436,7 +505,8 @@ fn overrides_of_payloads_are_checked() {
 fn scales_in_a_constant_are_shown() {
     let listed = crate::support::sources::read(&root().join("examples/xnnpack_quantized_convolution.yaml"));
     let constant = listed.replace("scales: [0.5, 0.25]", "scales: {data: [0.5, 0.25]}");
-    assert_ne!(constant, listed);
+    let constant = constant.replace("qcint32,", "qcint32, scales: [0.25, 0.125],");
+    assert!(constant.matches("scales: ").count() > listed.matches("scales: ").count());
     let folder = Folder::new(&[("listed.yaml", &listed), ("constant.yaml", &constant)]);
     folder.run(&["constant.yaml", "-o", "constant.pte"]).exits(0);
     let stdout = |arguments: &[&str], code: i32| String::from_utf8(folder.run(arguments).exits(code).stdout).unwrap();

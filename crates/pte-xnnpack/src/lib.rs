@@ -1,11 +1,12 @@
 //! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
 //!
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert
-//! from and to bytes. `describe` counts the parts of a payload. [`draft`] is a graph without the properties that follow
-//! from rules. [`sizes`] has the sizes that operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a
-//! graph whose inputs get other sizes. `products` counts the products of operations. [`constants`] has the constants
-//! with the values that read them, [`conversions`] the quantization of arguments, [`parts`] what a
-//! release may not accept. [`payload`] decodes a payload once for all that ask for it, [`payloads`] those of a program.
+//! from and to bytes. `describe` counts the parts of a payload, `operations` has the constraints of operations.
+//! [`draft`] is a graph without the properties that follow from rules. [`sizes`] has the sizes that operations write,
+//! [`draft_sizes`] applies it to drafts, [`inferred`] has what else they determine, [`resize`] applies it to a graph
+//! whose inputs get other sizes. `products` counts the products of operations. [`constants`] has the constants with the
+//! values that read them, [`conversions`] the quantization of arguments, [`parts`] what a release may not accept.
+//! [`payload`] decodes a payload once for all that ask for it, [`payloads`] those of a program.
 //! Nothing here depends on YAML, and only [`payloads`] on a program.
 //!
 //! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
@@ -20,8 +21,10 @@ mod describe;
 pub mod draft;
 pub mod draft_sizes;
 pub mod encode;
+pub mod inferred;
 mod memory;
 pub mod model;
+mod operations;
 pub mod parameters;
 pub mod parts;
 pub mod payload;

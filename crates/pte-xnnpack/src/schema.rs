@@ -397,6 +397,11 @@ impl Datatype {
         DATATYPES.get(usize::try_from(code).ok()?)
     }
 
+    /// Returns the number of the element type with a name; `None` if there is none.
+    pub fn code(name: &str) -> Option<i16> {
+        DATATYPES.iter().position(|datatype| datatype.name == name).map(|code| code as i16)
+    }
+
     /// Returns the sizes of a constant as it is stored: of bytes, if two elements are in each.
     ///
     /// # Errors

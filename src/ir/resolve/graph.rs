@@ -23,9 +23,12 @@ use pte_xnnpack::draft::{
     is_operand, nbytes, scale_size,
 };
 use pte_xnnpack::draft_sizes;
+use pte_xnnpack::inferred;
 use pte_xnnpack::model::{Container, ExtraContent, FieldContent};
 use pte_xnnpack::parameters;
-use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use pte_xnnpack::schema::{
+    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QCINT32, QINT32, QuantParams, Quantization, field_key,
+};
 use pte_xnnpack::sizes::SizeError;
 use pte_yaml::tree::NodeId;
 
@@ -69,13 +72,15 @@ struct OpenValue<'d> {
     draft: DraftValue,
     /// Place of the name.
     id: NodeId,
+    /// False for an output of a node that is not under `values`.
+    is_declared: bool,
     /// False until an element type is declared or inferred.
     has_type: bool,
     /// Sizes, once they are known.
     sizes: Option<Vec<u64>>,
     /// An error about the value, or about the node that writes it, was reported.
     reported: bool,
-    /// A value of unknown sizes on which its sizes depend: the node that writes it reads that value.
+    /// A value of unknown type or sizes on which its own depend: the node that writes it reads that value.
     after: Option<usize>,
 }
 
@@ -140,6 +145,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     name,
                     draft,
                     id: *id,
+                    is_declared: false,
                     has_type: false,
                     sizes: None,
                     reported: false,
@@ -184,22 +190,28 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             draft.quantization = self.quantization(&draft, quantization);
             reported |= draft.quantization.is_none();
         }
-        if let Some(datatype) = datatype
-            && !reported
-        {
-            self.check_quantization(at, datatype, draft.quantization.as_ref(), &value.name.value);
-        }
         let sizes = sizes.map(|sizes| sizes.into_iter().map(u64::from).collect());
-        OpenValue { name: &value.name.value, draft, id: at, has_type: datatype.is_some(), sizes, reported, after: None }
+        let (name, has_type) = (&*value.name.value, datatype.is_some());
+        OpenValue { name, draft, id: at, is_declared: true, has_type, sizes, reported, after: None }
     }
 
     /// Reports quantization that does not fit the element type, or is missing.
-    fn check_quantization(&mut self, at: NodeId, found: &Datatype, given: Option<&DraftQuantization>, name: &str) {
-        let kind = given.map_or(Quantization::None, |given| given.kind().quantization());
+    fn check_quantization(&mut self, position: usize) {
+        let OpenValue { name, draft, id, is_declared, .. } = &self.values[position];
+        let kind = quantization_of(draft);
+        let Some(found) = Datatype::of(draft.datatype) else { return };
         let Some(expected) = found.quantization.filter(|expected| *expected != kind) else { return };
         let (keys, what) = (keys_of(expected), keys_of(kind));
         let message = format!("`{name}` is {} with {what}", found.name);
-        self.error(Code::InvalidGraph, at, message, format!("expected {keys}"));
+        let label = match (kind, draft.datatype) {
+            (Quantization::None, QINT32 | QCINT32) if draft.constant.is_some() => {
+                format!("expected {keys}, or as the bias of an input with `scale` and a filter with listed scales")
+            }
+            (Quantization::None, _) if !is_declared => format!("expected `{name}` under `values`, with {keys}"),
+            _ => format!("expected {keys}"),
+        };
+        let at = *id;
+        self.error(Code::InvalidGraph, at, message, label);
     }
 
     /// Reports a key in a graph that contains its constants: it has no field for one.
@@ -468,23 +480,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         found
     }
 
-    /// Infers element types and sizes of the outputs of a node, and compares those that are stated.
+    /// Infers element types, quantization and sizes of the outputs of a node, and the quantization of its bias.
+    /// Compares stated sizes.
     fn infer(&mut self, node: &'d ParsedNode<'a>, draft: &DraftNode, outputs: &[usize]) {
-        let first = draft.values(false).next();
-        for output in outputs {
-            let from = first.map(|first| &self.values[first]).filter(|first| first.has_type);
-            if let Some(code) = from.map(|from| from.draft.datatype)
-                && !self.values[*output].has_type
-            {
-                let value = &mut self.values[*output];
-                (value.draft.datatype, value.has_type) = (code, true);
-                if let Some(datatype) = Datatype::of(code) {
-                    let (at, given) = (value.id, value.draft.quantization.clone());
-                    let name = self.name(*output);
-                    self.check_quantization(at, datatype, given.as_ref(), name);
-                }
-            }
-        }
+        self.infer_types(draft);
         let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
         let sized = |position: usize| {
             let OpenValue { sizes, draft, .. } = &self.values[position];
@@ -548,15 +547,43 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         }
     }
 
+    /// Infers element types and quantization that a node determines.
+    fn infer_types(&mut self, draft: &DraftNode) {
+        for operand in draft.operation.operands().filter(|operand| operand.is_output) {
+            let Some(output) = draft.position(operand.slot) else { continue };
+            let (values, own) = (&self.values, self.values[output].draft.quantization.as_ref());
+            let known = |position: usize| values[position].has_type.then_some(values[position].draft.datatype);
+            let inferred = || inferred::datatype(draft, operand.slot, own, known);
+            let first = draft.values(false).next();
+            let Some(code) = known(output).or_else(inferred) else {
+                self.values[output].after = first.filter(|first| known(*first).is_none());
+                continue;
+            };
+            let moved = inferred::moved(draft, |position| values[position].draft.quantization.as_ref());
+            let moved = moved.filter(|_| first.and_then(known) == Some(code));
+            let quantization = own.or(moved).cloned();
+            let value = &mut self.values[output];
+            (value.draft.datatype, value.has_type, value.draft.quantization) = (code, true, quantization);
+        }
+        let values = &self.values;
+        let quantization = |position: usize| values[position].draft.quantization.as_ref();
+        let value = |position: usize| &values[position].draft;
+        let found = [inferred::dynamic(draft, value), inferred::bias(draft, value, quantization)];
+        for (operand, found) in found.into_iter().flatten() {
+            self.values[operand].draft.quantization.get_or_insert(found);
+        }
+    }
+
     fn name(&self, position: usize) -> &'d str {
         self.values[position].name
     }
 
-    /// Sets the inferred sizes of a value, and reports unknown ones; with `all`, also those that depend on other
+    /// Sets the inferred sizes of a value, and reports what is not known; with `all`, also what depends on other
     /// values.
     fn finish(&mut self, position: usize, all: bool) {
         let value = &self.values[position];
-        let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
+        let is_open = |value: &OpenValue<'_>| value.sizes.is_none() || !value.has_type;
+        let follows = value.after.is_some_and(|input| is_open(&self.values[input])) && !all;
         let (at, reported, has_type) = (value.id, value.reported || follows, value.has_type);
         let sizes = value.sizes.as_ref();
         let sizes: Option<Vec<u32>> =
@@ -577,20 +604,25 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                             "expected the nodes in the order in which they run",
                         );
                     }
-                    None => self.error(
-                        Code::UndeterminedTensor,
-                        at,
-                        format!("the sizes of `{name}` are not known"),
-                        "add `sizes`",
-                    ),
+                    None => self.undetermined(position, "sizes", "are", "sizes"),
                 }
             }
         }
-        if !has_type && !reported {
-            let name = self.name(position);
-            let message = format!("the element type of `{name}` is not known");
-            self.error(Code::UndeterminedTensor, at, message, "add `datatype`");
+        match (has_type, reported) {
+            (_, true) => {}
+            (true, false) => self.check_quantization(position),
+            (false, false) => self.undetermined(position, "element type", "is", "datatype"),
         }
+    }
+
+    /// Reports a property of a value that nothing determines.
+    fn undetermined(&mut self, position: usize, what: &str, is: &str, key: &str) {
+        let OpenValue { name, id, is_declared, .. } = self.values[position];
+        let label = match is_declared {
+            true => format!("add `{key}`"),
+            false => format!("expected `{name}` under `values`, with `{key}`"),
+        };
+        self.error(Code::UndeterminedTensor, id, format!("the {what} of `{name}` {is} not known"), label);
     }
 }
 
@@ -600,6 +632,11 @@ fn number_field(field: &Field, number: u32) -> DraftField {
         true => DraftField::Id(number),
         false => DraftField::Parameter(FieldContent::UInt(number)),
     }
+}
+
+/// Returns the quantization of a value.
+fn quantization_of(value: &DraftValue) -> Quantization {
+    value.quantization.as_ref().map_or(Quantization::None, |given| given.kind().quantization())
 }
 
 /// Returns the keys that give a value this quantization.

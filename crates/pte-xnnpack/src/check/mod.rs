@@ -5,7 +5,6 @@
 //! fields of an operation, whatever the size of the filter. Operations that XNNPACK itself rejects are not checked.
 
 mod data;
-mod operations;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -13,7 +12,9 @@ use std::ops::RangeInclusive;
 use crate::arguments::{self, GraphArgument};
 use crate::decode::ReadGraph;
 use crate::draft::{count, nbytes};
+use crate::inferred;
 use crate::model::{FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue};
+use crate::operations::{ChannelDim, OperationRow, ROWS};
 use crate::schema::{
     Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, Family, GRAPH, INVALID, MAX_RANK, NO_ID, NODE, OPTIONAL_OPERAND,
     OUTPUT_MIN_MAX, Operation, QINT8, QUANTIZED_TENSOR_VALUE, QUINT8, Quantization, TENSOR_VALUE, TRANSPOSED, graph,
@@ -21,7 +22,6 @@ use crate::schema::{
     quantized_tensor_value, tensor_value,
 };
 use crate::sizes::{self, SizeError};
-use operations::{ChannelDim, OperationRow, ROWS};
 use pte_model::diagnostics::counted;
 use pte_model::format::TableSchema;
 use pte_model::format::flatbuffer::read::ReadError;
@@ -708,11 +708,11 @@ impl<'g> Checker<'g> {
             Some((operand.name, scale))
         });
         let Some(scales) = scales.collect::<Option<Vec<_>>>().filter(|_| row.requantization.is_some()) else { return };
-        if let [(_, input), (_, filter), (OPTIONAL_OPERAND, bias)] = scales[..]
-            && (input * filter - bias).abs() > input * filter * MAX_DIFFERENCE
-        {
+        let [(_, input), (_, filter), (OPTIONAL_OPERAND, bias)] = scales[..] else { return };
+        let scale = inferred::bias_scale(input, filter);
+        if (scale - bias).abs() > scale * MAX_DIFFERENCE {
             let found = format!("a bias of scale {bias:e} of `{}`", operation.word());
-            let expected = format!("{:e}, the scale of the input times that of the filter", input * filter);
+            let expected = format!("{scale:e}, the scale of the input times that of the filter");
             self.remark(PayloadRule::BiasScale, found, &expected);
         }
     }

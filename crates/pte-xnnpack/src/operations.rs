@@ -8,7 +8,7 @@
 use crate::schema::{Datatype, KEEP_DIMS, Operation, SAME_PADDING, TRANSPOSED};
 
 /// Constraints of an operation.
-pub(super) struct OperationRow {
+pub struct OperationRow {
     pub operation: Operation,
     /// Names of the types of operands, in the order of [`Operation::operands`]: rows with `;` between them, in each the
     /// alternatives for each operand. A type with `*` is that of all operands. Absent operands are not compared. Empty
@@ -34,7 +34,7 @@ pub(super) struct OperationRow {
 }
 
 /// The dimension of the channels of an operand, by the flag [`TRANSPOSED`] of the operation.
-pub(super) struct ChannelDim {
+pub struct ChannelDim {
     pub operand: &'static str,
     pub plain: usize,
     pub transposed: usize,
@@ -42,7 +42,7 @@ pub(super) struct ChannelDim {
 
 /// Valid range of the factor from products of quantized numbers to the quantized result.
 #[derive(Clone, Copy)]
-pub(super) enum Requantization {
+pub enum Requantization {
     /// Less than 256.
     Below256,
     /// More than 0 and at most 255 if the weights are constant. XNNPACK ignores the error, and calls an operator that
@@ -66,13 +66,30 @@ impl Requantization {
 impl OperationRow {
     /// Returns true if the runtime has a kernel for operands of these types.
     pub fn takes(&self, found: &[Option<i16>]) -> bool {
+        self.kernels(found).next().is_some()
+    }
+
+    /// Returns the types of the kernels for operands of these types. One that is not known has any type.
+    fn kernels<'f>(&self, found: &'f [Option<i16>]) -> impl Iterator<Item = &'static str> + 'f {
         let is = |types: &str, found: &Option<i16>| {
             found.and_then(Datatype::of).is_none_or(|found| types.split('|').any(|name| name == found.name))
         };
-        self.types.split("; ").filter(|row| !row.is_empty()).any(|row| match row.strip_suffix('*') {
+        self.types.split("; ").filter(move |row| match row.strip_suffix('*') {
             Some(name) => found.iter().all(|found| is(name, found)),
-            None => row.split(' ').zip(found).all(|(types, found)| is(types, found)),
+            None => !row.is_empty() && row.split(' ').zip(found).all(|(types, found)| is(types, found)),
         })
+    }
+
+    /// Returns the type of the operand at a position for operands of these types: `preferred` if a kernel has it there,
+    /// otherwise that of the first kernel; `None` without a kernel.
+    pub fn result(&self, found: &[Option<i16>], position: usize, preferred: i16) -> Option<i16> {
+        let names = self.kernels(found).filter_map(|row| match row.strip_suffix('*') {
+            Some(name) => Some(name),
+            None => row.split(' ').nth(position),
+        });
+        let mut types = names.flat_map(|names| names.split('|')).filter_map(Datatype::code);
+        let first = types.next()?;
+        Some(if first == preferred || types.any(|found| found == preferred) { preferred } else { first })
     }
 
     const fn excluding(self, exclusive: u32) -> OperationRow {
@@ -147,7 +164,7 @@ const BATCH_MATRIX: &str =
 const CONVERSION: &str = "fp32|fp16|bf16|qint8|quint8|int32 fp32|fp16|bf16|qint8|quint8|int32; fp32|fp16 qdint8";
 
 /// Constraints by operation, in the order of the tags.
-pub(super) static ROWS: &[OperationRow] = &{
+pub static ROWS: &[OperationRow] = &{
     use Operation::*;
     [
         row(Add, ARITHMETIC, 0).clamping(),
