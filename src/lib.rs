@@ -135,8 +135,8 @@ pub mod inspect {
 pub mod profile {
     pub use crate::facade::profile::Recording;
     pub use pte_inspect::profile::{
-        ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime,
-        TimeProfile, Timeline, TimelineEvent, TimelineExecution,
+        ComparedTime, DelegateTime, GraphOperation, InstructionTime, MeasuredTime, MethodProfile, OperationTime,
+        OperatorTime, TimeProfile, Timeline, TimelineEvent, TimelineExecution,
     };
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pte_emit::command::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
-use pte_emit::profile::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, Recording};
+use pte_emit::profile::{DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, Recording};
 use pte_emit::run::RunOptions;
 use pte_emit::{Error, Model};
 
@@ -169,7 +169,13 @@ fn write_delegate(delegate: &DelegateTime, limit: usize, out: &mut String) {
     let text =
         format!("{} ({}), {}", clipped(name), clipped(backend), counted(delegate.instructions as u64, "instruction"));
     table(&[(text, &delegate.time)], 2, "delegate", 1, out);
-    let rows: Vec<_> = delegate.operations.iter().map(|row| (clipped_to(&row.operation, ROW), &row.time)).collect();
+    let text = |row: &OperationTime| {
+        let nodes = row.nodes.iter().map(|node| format!("[{}] {}", node.index, node.name));
+        let nodes: Vec<String> = nodes.collect();
+        let of = if nodes.is_empty() { "" } else { " of " };
+        clipped_to(&row.operation, ROW) + of + &nodes.join(", ")
+    };
+    let rows: Vec<_> = delegate.operations.iter().map(|row| (text(row), &row.time)).collect();
     table(&rows, 4, "operation", limit, out);
 }
 

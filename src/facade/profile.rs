@@ -94,8 +94,8 @@ impl Model {
     /// The result consists of [`TimeProfile`](crate::profile::TimeProfile),
     /// [`MethodProfile`](crate::profile::MethodProfile), [`MeasuredTime`](crate::profile::MeasuredTime),
     /// [`InstructionTime`](crate::profile::InstructionTime), [`OperatorTime`](crate::profile::OperatorTime),
-    /// [`DelegateTime`](crate::profile::DelegateTime), [`OperationTime`](crate::profile::OperationTime) and
-    /// [`ComparedTime`](crate::profile::ComparedTime).
+    /// [`DelegateTime`](crate::profile::DelegateTime), [`OperationTime`](crate::profile::OperationTime),
+    /// [`GraphOperation`](crate::profile::GraphOperation) and [`ComparedTime`](crate::profile::ComparedTime).
     ///
     /// ```
     /// use pte_emit::Model;

@@ -65,6 +65,37 @@ fn operations_are_inside_of_their_delegates() {
     assert_eq!(forward.operators.len(), 1);
 }
 
+/// XNNPACK merges a padding, bounds and conversions into operators, replaces a convolution of one pixel and functions
+/// of integers, and adds an operator for bounds. Each event has the operations that its operator executes.
+#[test]
+fn events_of_operators_have_the_operations_that_they_execute() {
+    let dump = recorded("xnnpack_operators");
+    let model = Model::open(dump.with_extension("yaml")).unwrap();
+    let profile = model.profile(&Recording::open(&dump).unwrap(), &[]).unwrap();
+    let operations = &profile.methods[0].delegates[0].operations;
+    let mut found: Vec<(String, &str)> = operations
+        .iter()
+        .map(|row| {
+            let nodes = row.nodes.iter().map(|node| format!("{} {}", node.index, node.name));
+            (nodes.collect::<Vec<_>>().join(", "), &*row.operation)
+        })
+        .collect();
+    found.sort_unstable();
+    let expected = [
+        ("1 conv2d, 0 static_constant_pad, 2 clamp", "Convolution (NHWC, F32) IGEMM #1"),
+        ("11 fully_connected, 10 convert", "Fully Connected (NC, QDU8, F32, QC8W) GEMM #1"),
+        ("12 concatenate2", "Copy (NC, X32) #1"),
+        ("3 conv2d", "Fully Connected (NC, F32) GEMM #1"),
+        ("4 add", "Add (ND) #1"),
+        ("4 add", "Clamp (NC) #1"),
+        ("5 convert", "Convert (NC) #1"),
+        ("7 tanh, 6 sigmoid", "Invalid Unary Op #1"),
+        ("8 convert", "Convert (NC) #2"),
+        ("9 static_reshape", "Static Reshape (NC) #1"),
+    ];
+    assert_eq!(found, expected.map(|(nodes, event)| (nodes.to_owned(), event)));
+}
+
 #[test]
 fn two_recordings_are_compared() {
     let mut both = profile("linear");

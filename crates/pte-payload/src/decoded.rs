@@ -30,6 +30,12 @@ pub trait DecodedPayload: Any + Debug + Send + Sync {
         None
     }
 
+    /// Returns the operators that the backend builds of the graph, each with an event of its own in a recording, in the
+    /// order in which they run; empty if they are not known.
+    fn operators(&self) -> Vec<PayloadOperator> {
+        Vec::new()
+    }
+
     /// Checks the payload, whose backend does not. `named` returns the named data with a key.
     fn check<'p>(&self, named: &dyn Fn(&str) -> Option<KeyedData<'p>>, budget: &mut ReadBudget) -> CheckedPayload {
         let _ = (named, budget);
@@ -103,6 +109,15 @@ pub struct PayloadNode {
     pub attributes: Attributes,
     /// Multiply-accumulate operations; `None` if their number is not known.
     pub macs: Option<u64>,
+}
+
+/// An operator that a backend builds of operations of a [`PayloadGraph`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PayloadOperator {
+    /// Name of its kind, with which its events begin.
+    pub name: &'static str,
+    /// Operations that it executes, by their positions: first the one of its kind.
+    pub nodes: Vec<usize>,
 }
 
 /// Names of parameters, such as `stride`, each with its text, such as `2 2`.

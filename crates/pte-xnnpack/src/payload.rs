@@ -9,14 +9,14 @@ use crate::constants;
 use crate::decode::{MAX_GRAPH, PayloadError, ReadGraph};
 use crate::describe;
 use crate::draft::{ConstantSource, Draft, DraftNode, DraftValue};
-use crate::memory::memory;
+use crate::memory::{memory, operators};
 use crate::model::{FieldContent, Graph};
 use crate::schema::Datatype;
 use pte_model::data::Blob;
 use pte_payload::Payload;
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, ConstantData, DecodedPayload, KeyedData, PayloadFinding, PayloadGraph,
-    PayloadNode, PayloadPart, PayloadRule, PayloadValue, ReadBudget,
+    PayloadNode, PayloadOperator, PayloadPart, PayloadRule, PayloadValue, ReadBudget,
 };
 use pte_payload::description::{DescribeError, Facts, MAX_METADATA};
 use pte_payload::memory::{DelegateMemory, Processor};
@@ -95,6 +95,10 @@ impl DecodedPayload for XnnpackPayload {
 
     fn graph(&self) -> Option<&PayloadGraph> {
         self.plain.get_or_init(|| self.draft().ok().map(plain)).as_ref()
+    }
+
+    fn operators(&self) -> Vec<PayloadOperator> {
+        XnnpackPayload::graph(self).map(operators).unwrap_or_default()
     }
 
     fn check<'p>(&self, named: &dyn Fn(&str) -> Option<KeyedData<'p>>, budget: &mut ReadBudget) -> CheckedPayload {

@@ -2209,6 +2209,10 @@ export interface OperationTime {
    */
   min: number;
   /**
+   * Operations of the graph of the payload that it executes: first the one of its kind. Empty if they are not known.
+   */
+  nodes: GraphOperation[];
+  /**
    * Name or number that the backend gave.
    */
   operation: string;
@@ -2220,6 +2224,19 @@ export interface OperationTime {
    * Sum.
    */
   total: number;
+}
+/**
+ * An operation of the graph of a payload.
+ */
+export interface GraphOperation {
+  /**
+   * Position among the operations of the graph.
+   */
+  index: number;
+  /**
+   * Name of the operation, such as `conv2d`; empty if the graph is not printed.
+   */
+  name: string;
 }
 /**
  * Times of whole executions.

@@ -71,7 +71,7 @@ export interface Timing { count: number; total: number; mean: number; min: numbe
 export interface ProfileMethod {
   name: string; index: number; executions: Timing; instructions: (Timing & { index: number; label: string })[];
   operators: (Timing & { operator: string; instructions: number })[];
-  delegates?: (Timing & { name: string; backend: string; operations: (Timing & { operation: string })[] })[];
+  delegates?: (Timing & { name: string; backend: string; operations: (Timing & { operation: string; nodes: { index: number; name: string }[] })[] })[];
 }
 export interface ProfileData { methods: ProfileMethod[]; loading?: Timing | null }
 export type TimelineEvent = [number, number, number] | [number, number, number, number, number | null];

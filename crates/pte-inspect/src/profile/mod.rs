@@ -3,6 +3,7 @@
 //! events.
 
 mod compare;
+mod operators;
 mod timeline;
 mod times;
 
@@ -14,11 +15,13 @@ pub use timeline::{Timeline, TimelineEvent, TimelineExecution};
 pub use times::{ComparedTime, MeasuredTime};
 
 use super::Subject;
-use pte_etdump::{DelegateEventId, EtDump, Execution, MatchError, MethodRun};
+use operators::{OperatorMatcher, delegate_operators, event_name};
+use pte_etdump::{EtDump, Execution, MatchError, MethodRun};
 use pte_memory::labels::Labels;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Instruction};
+use pte_payload::decoded::PayloadOperator;
 use times::Tally;
 
 /// Version of the serialised form.
@@ -124,9 +127,22 @@ pub struct DelegateTime {
 pub struct OperationTime {
     /// Name or number that the backend gave.
     pub operation: String,
+    /// Operations of the graph of the payload that it executes: first the one of its kind. Empty if they are not known.
+    pub nodes: Vec<GraphOperation>,
     /// Times of its executions.
     #[serde(flatten)]
     pub time: MeasuredTime,
+}
+
+/// An operation of the graph of a payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GraphOperation {
+    /// Position among the operations of the graph.
+    pub index: usize,
+    /// Name of the operation, such as `conv2d`; empty if the graph is not printed.
+    pub name: String,
 }
 
 impl TimeProfile {
@@ -173,15 +189,17 @@ struct MethodTimes<'s> {
     overhead: Tally,
     steps: BTreeMap<usize, Tally>,
     /// By delegate and name of the operation.
-    operations: BTreeMap<(usize, String), Tally>,
+    operations: BTreeMap<(usize, String), (Tally, Vec<usize>)>,
+    /// Operators of the payloads, by delegate.
+    operators: BTreeMap<usize, Vec<PayloadOperator>>,
 }
 
 impl<'s> MethodTimes<'s> {
     fn new(subject: &'s Subject<'s>, method: usize, plan: &'s ExecutionPlan) -> MethodTimes<'s> {
         let instructions = plan.instructions().collect();
         let (executions, overhead) = Default::default();
-        let (steps, operations) = Default::default();
-        MethodTimes { subject, method, plan, instructions, executions, overhead, steps, operations }
+        let (steps, operations, operators) = Default::default();
+        MethodTimes { subject, method, plan, instructions, executions, overhead, steps, operations, operators }
     }
 
     fn add(&mut self, dump: &EtDump, run: &MethodRun<'_>) {
@@ -200,16 +218,17 @@ impl<'s> MethodTimes<'s> {
     }
 
     fn add_operations(&mut self, execution: &Execution<'_>, step: usize) {
-        let Some(delegate) = self.instructions.get(step).and_then(|instruction| self.delegate(instruction)) else {
-            return;
-        };
+        let Some(instruction) = self.instructions.get(step).filter(|_| !execution.delegate.is_empty()) else { return };
+        let Some(delegate) = self.delegate(instruction) else { return };
+        let (subject, plan) = (self.subject, self.plan);
+        let operators = self.operators.entry(delegate);
+        let operators = operators.or_insert_with(|| delegate_operators(subject, plan, instruction));
+        let mut matcher = OperatorMatcher::new(operators);
         for event in &execution.delegate {
-            let name = match &event.delegate {
-                Some(DelegateEventId::Name(name)) => name.clone(),
-                Some(DelegateEventId::Number(number)) => number.to_string(),
-                None => continue,
-            };
-            self.operations.entry((delegate, name)).or_default().add(event.end.saturating_sub(event.start));
+            let Some(name) = event_name(event) else { continue };
+            let nodes = matcher.find(&name).map(|operator| operator.nodes.clone()).unwrap_or_default();
+            let (tally, _) = self.operations.entry((delegate, name)).or_insert_with(|| (Tally::default(), nodes));
+            tally.add(event.end.saturating_sub(event.start));
         }
     }
 
@@ -323,8 +342,15 @@ impl<'s> MethodTimes<'s> {
         }
         let times = tallies.into_iter().map(|(delegate, (instructions, tally))| {
             let operations = self.operations.range((delegate, String::new())..(delegate + 1, String::new()));
-            let operations =
-                operations.map(|((_, name), tally)| OperationTime { operation: name.clone(), time: tally.time(all) });
+            let graph = self.plan.delegates().get(delegate).and_then(|found| self.subject.payloads.get(found));
+            let graph = graph.and_then(|payload| payload.decoded()?.graph());
+            let name = |index: usize| graph.and_then(|graph| Some(graph.nodes.get(index)?.name.clone().into_owned()));
+            let node = |index: &usize| GraphOperation { index: *index, name: name(*index).unwrap_or_default() };
+            let operations = operations.map(|((_, name), (tally, nodes))| OperationTime {
+                operation: name.clone(),
+                nodes: nodes.iter().map(node).collect(),
+                time: tally.time(all),
+            });
             DelegateTime {
                 name: self.subject.delegate_name(self.method, delegate),
                 backend: self.plan.delegates().get(delegate).and_then(|found| found.id.clone()).unwrap_or_default(),

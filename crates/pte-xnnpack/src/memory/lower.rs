@@ -65,6 +65,8 @@ pub struct LoweredNode<'g> {
     pub kind: Family,
     /// Operation of the payload with the parameters; `None` if a rewrite added it.
     pub source: Option<&'g Node>,
+    /// Operations of the payload that it executes, by their positions: first its own.
+    pub nodes: SmallVec<[usize; 2]>,
     /// Values that it reads.
     pub inputs: SmallVec<[usize; 4]>,
     /// Values that it writes.
@@ -81,10 +83,11 @@ impl<'g> LoweredNode<'g> {
     fn new(
         kind: Family,
         source: Option<&'g Node>,
+        nodes: SmallVec<[usize; 2]>,
         inputs: SmallVec<[usize; 4]>,
         outputs: SmallVec<[usize; 2]>,
     ) -> LoweredNode<'g> {
-        LoweredNode { kind, source, inputs, outputs, is_padded: false, quantizes: false, is_removed: false }
+        LoweredNode { kind, source, nodes, inputs, outputs, is_padded: false, quantizes: false, is_removed: false }
     }
 
     /// Returns `true` if the weights of a matrix product have the sizes `[inputs, outputs]`.
@@ -102,6 +105,38 @@ impl<'g> LoweredNode<'g> {
         self.is(Operation::Minimum) || self.is(Operation::Maximum)
     }
 
+    /// Returns the name that XNNPACK's profiler gives to the operator; each has one event.
+    pub fn event(&self) -> &'static str {
+        match self.kind {
+            Family::Unary | Family::Binary => match self.source.map(|node| node.operation) {
+                Some(NodeOperation::Known(operation)) => {
+                    let renamed = RENAMED.iter().find(|(known, _)| *known == operation);
+                    renamed.map_or(operation.word(), |(_, name)| name)
+                }
+                Some(NodeOperation::Unknown(_)) | None => "",
+            },
+            Family::Clamp => "Clamp",
+            Family::Copy | Family::Concatenation => "Copy",
+            Family::Convert | Family::Quantize => "Convert",
+            Family::Softmax => "Softmax",
+            Family::Reshape => "Static Reshape",
+            Family::FullyConnected => "Fully Connected",
+            Family::Convolution => "Convolution",
+            Family::TransposedConvolution => "Deconvolution",
+            Family::MatrixProduct => "Batch Matrix Multiply",
+            Family::AveragePooling => "Average Pooling",
+            Family::MaxPooling => "Max Pooling",
+            Family::ArgMaxPooling => "ArgMax Pooling",
+            Family::Mean => "Mean",
+            Family::Resize => "Resize Bilinear",
+            Family::Transpose => "Transpose",
+            Family::Pad => "Constant Pad",
+            Family::Slice => "Slice",
+            Family::Table => "Invalid Unary Op",
+            Family::Attention => "",
+        }
+    }
+
     fn is(&self, operation: Operation) -> bool {
         self.source.is_some_and(|node| node.operation == NodeOperation::Known(operation))
     }
@@ -111,6 +146,10 @@ impl<'g> LoweredNode<'g> {
         self.source.map_or(0, |node| node.uint(slot).into())
     }
 }
+
+/// Operations by elements to which the profiler gives other names than the schema.
+const RENAMED: [(Operation, &str); 3] =
+    [(Operation::Div, "Divide"), (Operation::Sin, "Sine"), (Operation::Cos, "Cosine")];
 
 /// XNNPACK's subgraph, which the backend creates from a payload.
 pub struct Lowered<'g> {
@@ -134,13 +173,19 @@ impl<'g> Lowered<'g> {
         for (number, node) in graph.nodes.iter().enumerate() {
             let wrong = |problem: &str| format!("operation {number} ({}): {problem}", node.operation.word());
             let NodeOperation::Known(operation) = node.operation else { return Err(wrong("it is not known")) };
-            lowered.add(operation, node, &ids).map_err(|problem| wrong(&problem))?;
+            lowered.add(operation, node, number, &ids).map_err(|problem| wrong(&problem))?;
         }
         lowered.rewrite();
         Ok(lowered)
     }
 
-    fn add(&mut self, operation: Operation, node: &'g Node, ids: &HashMap<u32, usize>) -> Result<(), String> {
+    fn add(
+        &mut self,
+        operation: Operation,
+        node: &'g Node,
+        number: usize,
+        ids: &HashMap<u32, usize>,
+    ) -> Result<(), String> {
         let (mut inputs, mut outputs) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[usize; 2]>::new());
         for (operand, id) in node.operands() {
             if id == NO_ID && operand.name == OPTIONAL_OPERAND {
@@ -159,20 +204,20 @@ impl<'g> Lowered<'g> {
             Family::Convolution if operation == Operation::Conv2d && is_pointwise(node) => Family::FullyConnected,
             family => family,
         };
-        let lowered = LoweredNode::new(kind, Some(node), inputs, outputs);
+        let lowered = LoweredNode::new(kind, Some(node), [number].into_iter().collect(), inputs, outputs);
         self.nodes.push(lowered);
         let has_bounds = matches!(
             operation,
             Operation::Add | Operation::Subtract | Operation::Multiply | Operation::Div | Operation::GlobalAvgPooling2d
         );
         if has_bounds && node.output_min_max.is_some_and(is_bound) {
-            self.clamp(output);
+            self.clamp(number, output);
         }
         Ok(())
     }
 
-    /// Adds an operation for the bounds of an output that the last operation does not apply itself.
-    fn clamp(&mut self, output: usize) {
+    /// Adds an operation for the bounds of an output that the last operation, of this number, does not apply itself.
+    fn clamp(&mut self, number: usize, output: usize) {
         let between = LoweredValue { storage: Storage::Workspace, is_output: false, ..self.values[output].clone() };
         let position = self.values.len();
         self.values.push(between);
@@ -180,7 +225,7 @@ impl<'g> Lowered<'g> {
             last.outputs[0] = position;
         }
         let (inputs, outputs) = ([position].into_iter().collect(), [output].into_iter().collect());
-        self.nodes.push(LoweredNode::new(Family::Clamp, None, inputs, outputs));
+        self.nodes.push(LoweredNode::new(Family::Clamp, None, [number].into_iter().collect(), inputs, outputs));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` and
-//! `rewrite` have the graph that XNNPACK executes, `operators` what each operation takes, `planner` the workspace. No
-//! data of constants are read.
+//! `rewrite` have the graph that XNNPACK executes, whose operators are those of a recording, `operators` what each of
+//! them takes, `planner` the workspace. No data of constants are read.
 //!
 //! It follows ExecuTorch 1.5.1 with its defaults: all delegates of a process share one workspace, and packed weights
 //! are not shared.
@@ -20,6 +20,7 @@ use lower::{Lowered, LoweredValue, Storage};
 use operators::{EXTRA_BYTES, NodeMemory, Operators, ROW_PARAMETERS, alignment, rounded};
 use planner::Usage;
 use pte_model::diagnostics::counted;
+use pte_payload::decoded::PayloadOperator;
 use pte_payload::description::DescribeError;
 use pte_payload::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 
@@ -83,6 +84,18 @@ pub fn memory(graph: &Graph, processor: Processor) -> Result<DelegateMemory, Des
     let named = graph.constants.iter().filter(|constant| constant.key.is_some());
     memory.named_data = named.map(|constant| constant.size).fold(0, u64::saturating_add);
     Ok(memory)
+}
+
+/// Returns the operators that XNNPACK builds of a graph, in the order in which they run; none if ExecuTorch 1.5.1 does
+/// not have an operation of it.
+pub fn operators(graph: &Graph) -> Vec<PayloadOperator> {
+    let nodes = Lowered::of(graph).map(|lowered| lowered.nodes).unwrap_or_default();
+    let operators = nodes.into_iter().map(|mut node| {
+        let mut seen = HashSet::new();
+        node.nodes.retain(|position| seen.insert(*position));
+        PayloadOperator { name: node.event(), nodes: node.nodes.to_vec() }
+    });
+    operators.collect()
 }
 
 /// Objects of the graph itself, of its values, and of the arguments of the delegate.

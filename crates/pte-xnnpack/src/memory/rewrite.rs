@@ -10,6 +10,9 @@ use crate::schema::{FP32, Family, constant_pad, transpose};
 /// Number of operations that XNNPACK replaces by one table.
 const MAX_TABLE: usize = 10;
 
+/// Largest number of operations that are listed for an operator: chains of a hostile graph are long.
+const MAX_MERGED: usize = 16;
+
 /// Number of passes over the operations; XNNPACK stops when nothing changes.
 const MAX_PASSES: usize = 8;
 
@@ -70,6 +73,7 @@ impl Lowered<'_> {
                 }
                 (_, Family::Copy) => {
                     let output = self.nodes[consumer].outputs[0];
+                    self.join(producer, consumer);
                     for written in self.nodes[producer].outputs.iter_mut().filter(|written| **written == value) {
                         *written = output;
                     }
@@ -87,7 +91,15 @@ impl Lowered<'_> {
         for read in self.nodes[consumer].inputs.iter_mut().filter(|read| **read == value) {
             *read = input;
         }
+        self.join(consumer, producer);
         self.nodes[producer].is_removed = true;
+    }
+
+    /// Lets an operation execute those of another one, too: the first of them.
+    fn join(&mut self, node: usize, other: usize) {
+        let others = self.nodes[other].nodes.clone();
+        let left = MAX_MERGED.saturating_sub(self.nodes[node].nodes.len());
+        self.nodes[node].nodes.extend(others.into_iter().take(left));
     }
 
     /// Returns `true` for a padding of zeros of height and width.
@@ -146,7 +158,10 @@ impl Lowered<'_> {
             if let [before @ .., last] = &chain[..]
                 && !before.is_empty()
             {
-                before.iter().for_each(|node| self.nodes[*node].is_removed = true);
+                for node in before {
+                    self.nodes[*node].is_removed = true;
+                    self.join(*last, *node);
+                }
                 let last = &mut self.nodes[*last];
                 last.kind = Family::Table;
                 last.inputs = [input].into_iter().collect();
@@ -186,6 +201,7 @@ impl Lowered<'_> {
                 Family::Clamp => {
                     if let Some(producer) = alone.filter(|producer| self.can_have_bounds(*producer)) {
                         self.nodes[producer].outputs[0] = output;
+                        self.join(producer, node);
                         self.nodes[node].is_removed = true;
                         uses.producer[output] = Some(producer);
                     }
@@ -269,6 +285,7 @@ impl Lowered<'_> {
             && perm[..rank - 2].iter().zip(0u32..).all(|(axis, position)| *axis == position);
         if is_last {
             self.nodes[node].inputs[1] = self.nodes[producer].inputs[0];
+            self.join(node, producer);
             self.nodes[producer].is_removed = true;
         }
     }
@@ -283,6 +300,7 @@ impl Lowered<'_> {
             if self.nodes[producer].kind == Family::Quantize {
                 self.nodes[node].inputs[0] = self.nodes[producer].inputs[0];
                 self.nodes[node].quantizes = true;
+                self.join(node, producer);
             }
         }
     }

@@ -75,14 +75,14 @@ function Instructions({ state, method, profile, children }: Inner) {
 
 /** Delegates, and what their backends recorded of their operations. */
 function Delegates({ state, method, profile, children }: Inner) {
-  const rows = (profile.delegates ?? []).flatMap((delegate) => [{ ...delegate, operation: "" }, ...delegate.operations.map((operation) => ({ ...operation, name: delegate.name, backend: delegate.backend }))]);
+  const rows = (profile.delegates ?? []).flatMap((delegate) => [{ ...delegate, operation: "", executes: "" }, ...delegate.operations.map((operation) => ({ ...operation, name: delegate.name, backend: delegate.backend, executes: operation.nodes.map(({ index, name }) => `[${index}] ${name}`).join(", ") }))]);
   const open = (name: string) => {
     const index = method.data.delegates.findIndex((delegate) => delegate.name === name);
     const call = method.calls.find(({ data }) => data.delegate === index);
     if (call) state.select({ kind: "instruction", index: call.index }, { method: method.index });
   };
   return <Table label="delegates" rows={rows} onChoose={({ name }) => open(name)} columns={[
-    { title: "delegate", value: ({ name }) => name }, { title: "backend", value: ({ backend }) => backend, width: "minmax(110px, 1fr)" }, { title: "operation", value: ({ operation }) => operation },
+    { title: "delegate", value: ({ name }) => name }, { title: "backend", value: ({ backend }) => backend, width: "minmax(110px, 1fr)" }, { title: "operation", value: ({ operation }) => operation }, { title: "of the graph", value: ({ executes }) => executes },
     { title: "per execution", value: ({ total }) => perRun(profile, total), show: ({ total }) => duration(perRun(profile, total)), isNumber: true },
     { title: "share", value: ({ share }) => share, show: ({ share }) => <Share share={share} />, isNumber: true, width: "minmax(140px, 1fr)" },
     { title: "mean", value: ({ mean }) => mean, show: ({ mean }) => duration(mean), isNumber: true },
