@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::io;
 
 use super::extracted::{ExtractedFiles, Identity, identity};
 use super::options::{LargeData, PrintOptions, Printer};
+use super::shared_constants::SharedConstants;
 use crate::ir::data::node_of;
 use crate::ir::document::{Data, DataSource};
 use crate::ir::{write, yaml};
@@ -44,6 +45,10 @@ pub struct DataPrinter<'d> {
     named_data: usize,
     /// Size in bytes of large data that may still be repeated.
     repeatable: u64,
+    /// Constants of graphs that are printed once.
+    shared: Option<&'d SharedConstants>,
+    /// Names of those under `data`.
+    defined: HashSet<&'d str>,
     /// Entries of `data`.
     definitions: String,
     /// Sizes in bytes of the graphs of payloads that were printed.
@@ -84,16 +89,20 @@ impl<'d> DataPrinter<'d> {
             readable,
             named_data: 0,
             repeatable: MAX_REPEATED as u64,
+            shared: None,
+            defined: HashSet::new(),
             definitions: String::new(),
             graphs: HashMap::new(),
             left: MAX_REPEATED,
         }
     }
 
-    /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
-    pub fn with_name(printer: Printer<'d>) -> DataPrinter<'d> {
+    /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::definitions`] declares,
+    /// and prints shared constants of graphs there.
+    pub fn with_name(printer: Printer<'d>, shared: Option<&'d SharedConstants>) -> DataPrinter<'d> {
         DataPrinter {
             name: Some(file_name(&printer.options.file)),
+            shared,
             ..DataPrinter::new(printer.options, printer.readable, printer.extracted)
         }
     }
@@ -143,6 +152,21 @@ impl<'d> DataPrinter<'d> {
         let data = named(&own);
         self.named.insert(id, own);
         Ok(data)
+    }
+
+    /// Returns the data of a constant of a graph in YAML: of one that is shared, a name under `data`.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn constant(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<Data<'static>> {
+        let Some(own) = self.shared.and_then(|shared| shared.name(blob, tensor)) else {
+            return self.tensor(blob, tensor, name);
+        };
+        if self.defined.insert(own) {
+            let content = self.tensor(blob, tensor, own)?;
+            self.define(own, &content);
+        }
+        Ok(named(own))
     }
 
     /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.

@@ -63,7 +63,7 @@ fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Res
 /// Prints the keys of a `.ptd` and their data.
 fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::from("named_data:\n");
-    let mut data = DataPrinter::with_name(printer);
+    let mut data = DataPrinter::with_name(printer, None);
     for entry in &program.external_data {
         let (blob, layout) = (program.blob(entry.data), entry.tensor_layout.as_ref());
         let bytes = match layout {

@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
-use super::data::DataPrinter;
+use super::data::{DataPrinter, readable};
 use super::flatbuffer::FlatText;
 use super::graph_inference::{self, StatedValue};
+use super::shared_constants::{PrintedConstant, SharedConstants};
 use crate::ir::document::{
     DataSource, ParsedConstant, ParsedConstantSource, ParsedExtraField, ParsedField, ParsedGraphValue, ParsedNode,
     ParsedQuantization, ParsedScales,
@@ -38,6 +39,8 @@ pub struct PayloadGraphs {
     payloads: HashMap<BlobId, Result<NamedGraph, String>>,
     /// Payloads that are printed as FlatBuffers of a schema.
     flat: HashMap<BlobId, FlatText>,
+    /// Constants of several graphs.
+    shared: SharedConstants,
 }
 
 /// A graph with names of its values.
@@ -76,7 +79,19 @@ impl PayloadGraphs {
                 }
             });
         }
-        PayloadGraphs { payloads, flat }
+        // A payload of many delegates counts twice.
+        let mut seen: HashMap<BlobId, u32> = HashMap::new();
+        let graphs = program.delegates().filter_map(|(.., delegate)| {
+            let count = seen.entry(delegate.processed).and_modify(|count| *count += 1).or_insert(1);
+            payloads.get(&delegate.processed).filter(|_| *count <= 2)?.as_ref().ok()
+        });
+        let shared = SharedConstants::of(graphs.flat_map(NamedGraph::constants), readable(len));
+        PayloadGraphs { payloads, flat, shared }
+    }
+
+    /// Returns the constants that are printed once.
+    pub fn shared(&self) -> &SharedConstants {
+        &self.shared
     }
 
     /// Returns element types and sizes of the constants of graphs that are named data, by key. If several values have
@@ -226,6 +241,26 @@ impl NamedGraph {
                 Ok(NamedGraph { names: names(draft), arguments, draft: draft.clone() })
             }
         }
+    }
+
+    /// Returns the constants inside of the payload: data and scales.
+    fn constants(&self) -> impl Iterator<Item = PrintedConstant<'_>> {
+        self.draft.values.iter().zip(&self.names).flat_map(|(value, name)| {
+            let [data, scales] = value.constants().map(|constant| match &constant?.source {
+                ConstantSource::Data(blob) => Some(blob),
+                ConstantSource::Key(_) => None,
+            });
+            let datatype = Datatype::of(value.datatype);
+            let data = data.zip(datatype).and_then(|(blob, datatype)| {
+                let sizes = datatype.stored_sizes(&value.dims).ok()?;
+                Some(PrintedConstant { name: name.clone(), blob, scalar_type: datatype.storage, sizes })
+            });
+            let scales = scales.zip(value.quantization.as_ref()).map(|(blob, quantization)| {
+                let (scalar_type, sizes) = (quantization.kind().scale_type(), vec![scale_count(value)]);
+                PrintedConstant { name: format!("{name}_scales"), blob, scalar_type, sizes }
+            });
+            [data, scales].into_iter().flatten()
+        })
     }
 
     /// Returns the names of the values.
@@ -454,7 +489,7 @@ fn constant(
 ) -> io::Result<ParsedConstant<'static>> {
     let source = match &constant.source {
         ConstantSource::Data(blob) => {
-            ParsedConstantSource::Data(data.tensor(blob, &Tensor::new(scalar_type, sizes), file)?)
+            ParsedConstantSource::Data(data.constant(blob, &Tensor::new(scalar_type, sizes), file)?)
         }
         ConstantSource::Key(key) => ParsedConstantSource::Key(Cow::Owned::<str>(key.clone()).into()),
     };

@@ -20,6 +20,7 @@ mod overrides;
 pub(crate) mod payload;
 mod printed;
 mod program;
+mod shared_constants;
 mod shared_state;
 mod stacktrace;
 mod stats;

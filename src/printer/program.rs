@@ -375,7 +375,7 @@ impl<'p> ProgramYaml<'p> {
     fn print(&self, methods: &[MethodFacts<'_>]) -> io::Result<String> {
         let ProgramYaml { program, payloads, delegates_inline, tests, printer } = *self;
         let mut out = String::new();
-        let mut data = DataPrinter::with_name(printer);
+        let mut data = DataPrinter::with_name(printer, Some(payloads.shared()));
         let shared = shared_payloads(program);
         let version = Some(program.version).filter(|version| *version != PROGRAM_VERSION);
         write::line(&mut out, "", document::version, &version);

@@ -177,6 +177,44 @@ fn types_and_quantization_that_follow_are_left_out() {
     assert!(printed(&edited).matches("scale").count() == printed(&stated).matches("scale").count(), "{edited}");
 }
 
+/// Constants inside of several payloads, and those of a payload of several delegates, are printed once, under the name
+/// of their role; equal ones of another type, and repeated numbers, are not.
+#[test]
+fn constants_of_several_graphs_are_one_edit() {
+    let method = |last: &str, bias: &str| {
+        format!(
+            "{{values: {{x: {{tensor: float32, sizes: [2, 3]}}, y: {{tensor: float32, sizes: [2, 2]}}}}, inputs: [x],
+            outputs: [y], instructions: [{{delegate: part, args: [x, y]}}], delegates: {{part: {{backend: XnnpackBackend,
+            graph: {{values: {{x: {{datatype: fp32, sizes: [2, 3]}}, f: {{datatype: fp32, data: [[1, 2, 3], [4, 5, 6]]}},
+            b: {{datatype: fp32, data: {bias}}}}}, inputs: [x], outputs: [y], nodes: [
+            {{fully_connected: {{input: x, filter: f, bias: b, output: a}}}}, {{{last}: {{input: a, output: y}}}}]}}}}}}}}"
+        )
+    };
+    let program = |methods: &[String]| {
+        let named = methods.iter().enumerate().map(|(index, method)| format!("  m{index}: {method}\n"));
+        format!("methods:\n{}", named.collect::<String>())
+    };
+    let bytes = |text: &str| assembled(text, Path::new("."));
+    let printed = |yaml: &str| {
+        let model = Model::from_binary("m.pte", bytes(yaml));
+        model.to_yaml(Path::new("."), &PrintOptions::default()).unwrap().text
+    };
+    let yaml = program(&[method("tanh", "[0.5, -0.5]"), method("abs", "[0.5, -0.5]"), method("abs", "[0.5, 2]")]);
+    let text = printed(&yaml);
+    let uses =
+        ["filter1: [[1, 2, 3], [4, 5, 6]]", "bias2: [0.5, -0.5]", "data: filter1", "data: bias2", "data: [0.5, 2]"];
+    assert_eq!(uses.map(|part| text.matches(part).count()), [1, 1, 3, 2, 1], "{text}");
+    assert!(bytes(&text) == bytes(&yaml));
+    let edit = |text: &str| text.replace("[4, 5, 6]", "[4, 5, 7]");
+    assert!(bytes(&edit(&text)) == bytes(&edit(&yaml)));
+    // The payload is the same, and a bias of equal numbers is one number.
+    let text = printed(&program(&[method("tanh", "[1, 1]"), method("tanh", "[1, 1]")]));
+    let uses = ["filter1: [[1, 2, 3], [4, 5, 6]]", "data: filter1", "data: [1, 1]"];
+    assert_eq!(uses.map(|part| text.matches(part).count()), [1, 2, 2], "{text}");
+    // In one graph alone.
+    assert!(!printed(&program(&[method("tanh", "[0.5, 1]")])).contains("data:\n"));
+}
+
 fn options(file: &Path) -> PrintOptions {
     PrintOptions::default().large_data(LargeData::Refer).file(file.canonicalize().unwrap().display().to_string())
 }
