@@ -343,7 +343,7 @@ impl<'s> MethodTimes<'s> {
         let times = tallies.into_iter().map(|(delegate, (instructions, tally))| {
             let operations = self.operations.range((delegate, String::new())..(delegate + 1, String::new()));
             let graph = self.plan.delegates().get(delegate).and_then(|found| self.subject.payloads.get(found));
-            let graph = graph.and_then(|payload| payload.decoded()?.graph());
+            let graph = graph.and_then(|payload| payload.graph());
             let name = |index: usize| graph.and_then(|graph| Some(graph.nodes.get(index)?.name.clone().into_owned()));
             let node = |index: &usize| GraphOperation { index: *index, name: name(*index).unwrap_or_default() };
             let operations = operations.map(|((_, name), (tally, nodes))| OperationTime {
