@@ -41,6 +41,7 @@ mod detected;
 mod emitter;
 mod facade;
 mod ir;
+pub mod language;
 mod layout;
 mod overrides;
 mod printer;

@@ -641,8 +641,11 @@ fn move_inside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result
 
 /// Moves data to `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_outside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result<Vec<BlobId>> {
-    let Resolved { program, origins, messages, .. } = resolved;
-    let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
+    let Resolved { program, origins, messages, source, .. } = resolved;
+    let same = match source.keeps_duplicates {
+        true => (0..program.blobs.len()).map(|blob| BlobId(blob as u32)).collect(),
+        false => dedup::find(&program.blobs).map_err(|(_, error)| error)?,
+    };
     let outside = ExternalRequest { rules: options.external.clone(), rest: options.external_data };
     if outside.rest || !outside.rules.is_empty() {
         let key = |method, value| origins.name(method, value).map(str::to_owned);

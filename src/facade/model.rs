@@ -96,6 +96,12 @@ impl fmt::Debug for Model {
 
 /// Opening.
 impl Model {
+    /// Creates a model of a source that was assembled already.
+    pub(crate) fn assembled_from(source: Arc<Source>, assembly: Assembly) -> Model {
+        let answers = Answers { assembly: OnceLock::from(Ok(assembly)), ..Answers::default() };
+        Model { source, options: Arc::default(), answers: Arc::new(answers) }
+    }
+
     pub(crate) fn new(source: Source) -> Model {
         Model { source: Arc::new(source), options: Arc::default(), answers: Arc::default() }
     }
@@ -295,6 +301,7 @@ impl Model {
                 lines_before: *lines_before,
                 document: (documents.len() > 1).then_some(index + 1),
                 quoted_numbers: quoted.map(|quoted| quoted.start - range.start..quoted.end - range.start).collect(),
+                keeps_duplicates: false,
             };
             Model { source: Arc::new(source), options: self.options.clone(), answers: Arc::default() }
         };

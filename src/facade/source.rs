@@ -32,6 +32,8 @@ pub struct Source {
     pub document: Option<usize>,
     /// Byte ranges of quoted numbers that replaced variables.
     pub quoted_numbers: Vec<Range<usize>>,
+    /// Equal data are not searched for, which would read all of them.
+    pub keeps_duplicates: bool,
 }
 
 /// Content of a source.

@@ -104,6 +104,33 @@ impl Form {
 }
 
 impl Form {
+    /// The form that this one stands for: that of its name.
+    pub fn unnamed(&'static self) -> &'static Form {
+        match self {
+            Form::Named("numbers", Form::Null) => NUMBERS.unnamed(),
+            Form::Named("literal", Form::Null) => LITERAL.unnamed(),
+            Form::Named(_, form) => form.unnamed(),
+            Form::Any
+            | Form::Null
+            | Form::Bool
+            | Form::Int
+            | Form::UInt
+            | Form::Number
+            | Form::Text
+            | Form::Operator
+            | Form::Size
+            | Form::Alignment
+            | Form::Dtype
+            | Form::Option(_)
+            | Form::OneOf(_)
+            | Form::WordOrInt(_)
+            | Form::List(_)
+            | Form::Map(_)
+            | Form::Shape(_)
+            | Form::Either(_) => self,
+        }
+    }
+
     /// The shapes that a node of this form may have.
     fn shapes(&self) -> Box<dyn Iterator<Item = &'static Shape> + '_> {
         match *self {

@@ -1,6 +1,7 @@
 //! Words that other tools use for keys and words of the YAML, for messages. [`pte_model::diagnostics::nearest`]
 //! compares spelling.
 
+use super::NodeDiagnostic;
 use pte_model::diagnostics::nearest;
 
 /// A word of another tool, and the word of the YAML. A word may have several rows: the first one that is allowed at the
@@ -94,9 +95,16 @@ pub fn meant<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) ->
     synonym.or_else(|| nearest(unknown, known))
 }
 
-/// Returns the help that names the word of `known` that an unknown word probably means.
-pub fn did_you_mean<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
-    meant(unknown, known).map(|known| format!("did you mean `{known}`?"))
+/// Suggests the word of `known` that an unknown word probably means.
+pub fn suggest<'n>(
+    message: NodeDiagnostic,
+    unknown: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+) -> NodeDiagnostic {
+    match meant(unknown, known) {
+        Some(known) => message.did_you_mean(known),
+        None => message,
+    }
 }
 
 #[cfg(test)]

@@ -65,6 +65,8 @@ pub struct Diagnostic<P = Span> {
     pub related: Vec<(P, String)>,
     /// Suggested fix.
     pub help: Option<String>,
+    /// Text in place of that at the position, which the help names; `None` if the help is not such a replacement.
+    pub replacement: Option<String>,
     /// Kind of the I/O error that is the cause; `None` if the source is invalid.
     pub io: Option<io::ErrorKind>,
 }
@@ -96,9 +98,15 @@ impl<P> Diagnostic<P> {
     /// Suggests the nearest of the known names, if the edit distance is small.
     pub fn suggest<'n>(self, unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Diagnostic<P> {
         match nearest(unknown, known) {
-            Some(name) => self.help(format!("did you mean `{name}`?")),
+            Some(name) => self.did_you_mean(name),
             None => self,
         }
+    }
+
+    /// Suggests a name in place of the one at the position.
+    pub fn did_you_mean(mut self, name: &str) -> Diagnostic<P> {
+        self.replacement = Some(name.to_owned());
+        self.help(format!("did you mean `{name}`?"))
     }
 
     /// Applies [`Diagnostic::suggest`] to the first `2 * SHOWN` of `messages` only, because the search is slow for long
@@ -122,9 +130,9 @@ impl<P> Diagnostic<P> {
     /// Maps the positions of a message. Drops positions without a counterpart.
     #[doc(hidden)]
     pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
-        let Diagnostic { severity, code, at, message, label, related, help, io } = self;
+        let Diagnostic { severity, code, at, message, label, related, help, replacement, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
-        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, io }
+        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, replacement, io }
     }
 }
 
@@ -139,6 +147,7 @@ impl Code {
             label: String::new(),
             related: Vec::new(),
             help: None,
+            replacement: None,
             io: None,
         }
     }

@@ -19,6 +19,8 @@ pub struct Expansion<'t> {
     /// Byte ranges in `text` of quoted numbers that consisted of a single variable, with the quotes, in ascending
     /// order.
     pub quoted_numbers: Vec<Range<usize>>,
+    /// Byte ranges of the variables in the source, and of their values in `text`, in ascending order.
+    pub replaced: Vec<(Range<usize>, Range<usize>)>,
 }
 
 /// Maximum length in bytes of a name and its default.
@@ -37,6 +39,7 @@ const MAX_FILLED: usize = 256 << 20;
 pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Expansion<'t>, Vec<SyntaxError>> {
     let mut used = BTreeSet::new();
     let (mut out, mut errors, mut quoted_numbers) = (String::new(), Vec::new(), Vec::new());
+    let mut replaced = Vec::new();
     let mut rest = 0;
     while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED && errors.len() < MAX_ERRORS) {
         let start = rest + found;
@@ -72,6 +75,7 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
                     quoted_numbers.push(out.len() - 1..out.len() + value.len() + 1);
                 }
                 out.push_str(value);
+                replaced.push((start..rest, out.len() - value.len()..out.len()));
             }
             None => errors.push(error(
                 start..rest,
@@ -88,10 +92,10 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
         return Err(errors);
     }
     if rest == 0 {
-        return Ok(Expansion { text: Cow::Borrowed(text), used, quoted_numbers });
+        return Ok(Expansion { text: Cow::Borrowed(text), used, quoted_numbers, replaced });
     }
     out.push_str(&text[rest..]);
-    Ok(Expansion { text: Cow::Owned(out), used, quoted_numbers })
+    Ok(Expansion { text: Cow::Owned(out), used, quoted_numbers, replaced })
 }
 
 /// Returns true for a string that is a number without quotes.

@@ -174,11 +174,15 @@ impl Decoder {
                 let list = listed(&known.clone().collect::<Vec<_>>());
                 let unknown = Code::UnknownKey
                     .error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
-                let mut unknown = unknown.label(format!("expected one of {list}"));
-                let below = misplaced.map(|holder| format!("write it below `{holder}:`"));
-                let help = shape.holder(&key.text).or_else(|| synonyms::did_you_mean(&key.text, known));
-                unknown.help = help.or(below);
-                self.diagnostics.push(unknown);
+                let unknown = unknown.label(format!("expected one of {list}"));
+                let below = || misplaced.map(|holder| format!("write it below `{holder}:`"));
+                self.diagnostics.push(match shape.holder(&key.text) {
+                    Some(holder) => unknown.help(holder),
+                    None => match synonyms::meant(&key.text, known) {
+                        Some(meant) => unknown.did_you_mean(meant),
+                        None => below().into_iter().fold(unknown, NodeDiagnostic::help),
+                    },
+                });
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
                 self.duplicate(key, first.id, None);
             }

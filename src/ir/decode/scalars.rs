@@ -137,11 +137,11 @@ impl Decoder {
             let what = format!("one of {}", words.join(", "));
             let code = if let NodeValue::Text(_) = &node.value { Code::UnknownWord } else { Code::WrongKind };
             let message = format!("expected {what}, found {}", node.value.describe());
-            let mut wrong = code.error(node.id, message).label(what);
-            if let NodeValue::Text(text) = &node.value {
-                wrong.help = synonyms::did_you_mean(text, words.iter().copied());
-            }
-            self.diagnostics.push(wrong);
+            let wrong = code.error(node.id, message).label(what);
+            self.diagnostics.push(match &node.value {
+                NodeValue::Text(text) => synonyms::suggest(wrong, text, words.iter().copied()),
+                _ => wrong,
+            });
         }
         found
     }
@@ -215,10 +215,9 @@ impl Decoder {
                 let found = ScalarType::parse(text);
                 if found.is_none() {
                     let unknown = Code::UnknownWord.error(node.id, format!("unknown element type `{text}`"));
-                    let mut unknown = unknown.label("expected a torch dtype, such as float32");
+                    let unknown = unknown.label("expected a torch dtype, such as float32");
                     let names: Vec<&str> = ScalarType::names().collect();
-                    unknown.help = synonyms::did_you_mean(text, names.into_iter());
-                    self.diagnostics.push(unknown);
+                    self.diagnostics.push(synonyms::suggest(unknown, text, names.into_iter()));
                 }
                 found
             }

@@ -107,7 +107,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn result_of_unknown(&mut self, result: &Word<'a>, operator: &Word<'a>) {
         let (name, operator) = (clipped(&result.value), &operator.value);
         let message = format!("the sizes of `{name}` are not known (`{}` is an unknown operator)", clipped(operator));
-        let similar = self.similar_operator(operator).map_or_else(String::new, |similar| similar + " ");
+        let similar = self.similar_operator(operator);
+        let similar = similar.map_or_else(String::new, |similar| format!("did you mean `{similar}`? "));
         let custom = "A custom operator needs `tensor` and `sizes` of its results under `values`, and its schema in `--ops FILE`";
         let help = similar + custom;
         self.diagnostics.push(Code::UndeterminedTensor.error(result.id, message).label("not inferred").help(help));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
+use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, ParsedPayload, Word};
 use pte_model::diagnostics::{Code, SHOWN, clipped, counted};
 use pte_model::program::instruction::FieldRole;
@@ -307,11 +308,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
             if self.reported_operators.insert(&name.value) {
-                let mut warning = Code::UnknownOperator
-                    .warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
-                warning.help = self.similar_operator(&name.value);
-                self.diagnostics
-                    .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
+                let warning = Code::UnknownOperator
+                    .warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)))
+                    .label("expected a namespace, a name and an overload, such as aten::add.out");
+                let similar = self.similar_operator(&name.value);
+                self.diagnostics.push(similar.into_iter().fold(warning, NodeDiagnostic::did_you_mean));
             }
             return;
         };
@@ -321,17 +322,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
-        let mut warning = Code::UnknownOperator.warning(name.id, message).label("unknown");
-        warning.help = self.similar_operator(&name.value);
-        self.diagnostics.push(warning);
+        let warning = Code::UnknownOperator.warning(name.id, message).label("unknown");
+        let similar = self.similar_operator(&name.value);
+        self.diagnostics.push(similar.into_iter().fold(warning, NodeDiagnostic::did_you_mean));
     }
 
-    /// Returns the help for an unknown operator whose name is similar to another; `None` also for messages that are not
-    /// shown.
-    pub(super) fn similar_operator(&self, name: &str) -> Option<String> {
+    /// Returns the operator whose name is similar to an unknown one; `None` also for messages that are not shown.
+    pub(super) fn similar_operator(&self, name: &str) -> Option<&'static str> {
         let is_shown = self.diagnostics.len() < 2 * SHOWN;
-        let known = is_shown.then(|| pte_operators::similar_names(name)).and_then(|known| known.first().copied());
-        known.map(|known| format!("did you mean `{known}`?"))
+        is_shown.then(|| pte_operators::similar_names(name)).and_then(|known| known.first().copied())
     }
 }
 

@@ -474,7 +474,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn suggest_string(&mut self, name: &str) {
         let is_new = !self.names.contains_key(name) && !self.undeclared.contains(name);
         if let Some(unknown) = self.diagnostics.last_mut().filter(|_| is_new) {
-            unknown.help.get_or_insert_with(|| format!("for a string, write {{string: {}}}", clipped(name)));
+            if unknown.help.is_none() {
+                unknown.help = Some(format!("for a string, write {{string: {}}}", clipped(name)));
+                unknown.replacement = Some(format!("{{string: {}}}", crate::ir::yaml::text(name)));
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use pte_transform::remap::Remap;
 use pte_yaml::tree::NodeId;
 
 /// Nodes of the elements of a program, and their names in the source.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Origins {
     /// Methods.
     pub methods: Vec<MethodOrigins>,
@@ -31,7 +31,7 @@ pub struct Origins {
 }
 
 /// Nodes of the parts of a method.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct MethodOrigins {
     /// Node of the method in the source.
     pub id: NodeId,

@@ -1,0 +1,199 @@
+//! What the assembler knows about a document: messages and findings, and of a valid one the values, the memory plan and
+//! the files. It runs the stages as a command does; nothing is computed here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::LanguageOptions;
+use crate::facade::documents::findings::Level;
+use crate::facade::documents::validation::validate_source;
+use crate::facade::inspection::MemoryOptions;
+use crate::facade::model::Model;
+use crate::facade::source::Source;
+use crate::ir::resolve::origins::Origins;
+use crate::pipeline::{AssembleOptions, Document};
+use pte_check::{CheckOptions, Finding, Findings};
+use pte_inspect::summary::describe;
+use pte_memory::memory::{PlannedTensor, ProgramMemory};
+use pte_model::data::BlobSource;
+use pte_model::data::number;
+use pte_model::diagnostics::Diagnostic;
+use pte_model::error::Error;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::instruction::Callee;
+use pte_model::program::{EValue, Instruction, Program, Tensor, TensorData};
+use pte_yaml::tree::NodeId;
+
+/// Result of assembling a document.
+pub(super) struct Facts {
+    /// Messages of the assembler, with ranges in the text of the tree.
+    pub messages: Vec<Diagnostic>,
+    /// Findings of `check`, each with its level and its text.
+    pub findings: Vec<(Level, String, Finding)>,
+    /// Program; `None` if the document is not valid.
+    pub assembled: Option<Assembled>,
+}
+
+/// A valid document.
+pub(super) struct Assembled {
+    /// Model, which has its assembly.
+    pub model: Model,
+    /// Nodes of the elements of the program.
+    pub origins: Origins,
+    /// Values by method and name.
+    values: Vec<HashMap<String, usize>>,
+    memory: OnceLock<Option<ProgramMemory>>,
+}
+
+/// Number of bytes of constants that are shown.
+const PREVIEW: u64 = 4096;
+/// Number of elements that are shown.
+const ELEMENTS: usize = 8;
+
+impl Facts {
+    /// Assembles a document.
+    pub fn new(source: &Arc<Source>, options: &LanguageOptions) -> Facts {
+        match Facts::assembled(source) {
+            Ok(mut facts) => {
+                if let Some(assembled) = &facts.assembled {
+                    facts.findings = findings(&assembled.model, options).unwrap_or_default();
+                }
+                facts
+            }
+            Err(error) => Facts::failed(&error),
+        }
+    }
+
+    fn failed(error: &Error) -> Facts {
+        let messages = error.report().diagnostics.clone();
+        Facts { messages, findings: Vec::new(), assembled: None }
+    }
+
+    /// Runs the stages. Errors of tests, and those of the layout, leave the program known.
+    fn assembled(source: &Arc<Source>) -> Result<Facts, Error> {
+        let (resolved, invalid_tests) = Document::parse(source)?.resolve_with_invalid_tests()?;
+        let nodes = invalid_tests.into_iter().flat_map(|test| test.diagnostics).collect();
+        let mut messages = source.report_nodes(nodes).diagnostics;
+        let origins = resolved.origins.clone();
+        let planned = resolved.plan(&AssembleOptions::default()).and_then(|planned| planned.emit());
+        let assembly = match planned {
+            Ok(assembly) => assembly,
+            Err(error) => {
+                messages.extend(error.report().diagnostics.iter().cloned());
+                return Ok(Facts { messages, findings: Vec::new(), assembled: None });
+            }
+        };
+        messages.extend(assembly.warnings.diagnostics.iter().cloned());
+        let values = (0..origins.methods.len()).map(|method| origins.values(method).into_iter().collect()).collect();
+        let model = Model::assembled_from(source.clone(), assembly);
+        let assembled = Assembled { model, origins, values, memory: OnceLock::new() };
+        Ok(Facts { messages, findings: Vec::new(), assembled: Some(assembled) })
+    }
+}
+
+/// Validates the files of a document. What a message of the assembler says is not said again.
+fn findings(model: &Model, options: &LanguageOptions) -> Result<Vec<(Level, String, Finding)>, Error> {
+    let validated =
+        validate_source(model, &CheckOptions::default(), std::slice::from_ref(&options.runtime), &options.targets)?;
+    let mut found = Vec::new();
+    for file in validated.into_iter().flat_map(|(files, _)| files) {
+        let lines = file.lines.into_iter().flatten();
+        let list = file.file.findings.into_iter().flat_map(|Findings { list, .. }| list);
+        found.extend(list.zip(lines).map(|(finding, lines)| (Level::of_rule(finding.rule.severity), lines, finding)));
+    }
+    Ok(found)
+}
+
+impl Assembled {
+    /// Returns the program.
+    pub fn program(&self) -> Option<&Program> {
+        self.model.program().ok()
+    }
+
+    /// Returns the index of a value of a method, both counted from 0.
+    pub fn value(&self, method: usize, name: &str) -> Option<usize> {
+        self.values.get(method)?.get(name).copied()
+    }
+
+    /// Returns a value of a method.
+    pub fn evalue(&self, method: usize, value: usize) -> Option<&EValue> {
+        self.program()?.plans().get(method)?.values().get(value)
+    }
+
+    /// Describes the type of a value, or its content if it is no tensor.
+    pub fn describe(&self, method: usize, name: &str) -> Option<String> {
+        self.evalue(method, self.value(method, name)?).map(describe)
+    }
+
+    /// Returns pool and offset of a value in planned memory.
+    pub fn placement(&self, method: usize, value: usize) -> Option<(u32, u64)> {
+        let assembly = self.model.assembly().ok()?;
+        *assembly.plan().memory.get(method)?.places.get(value)?
+    }
+
+    /// Returns the row of a value in the plan of the memory of its method.
+    pub fn planned(&self, method: usize, value: usize) -> Option<&PlannedTensor> {
+        let memory = self.memory.get_or_init(|| self.model.memory(&MemoryOptions::default()).ok()).as_ref()?;
+        let pools = &memory.methods.get(method)?.pools;
+        pools.iter().flat_map(|pool| &pool.tensors).find(|tensor| tensor.value == value)
+    }
+
+    /// Returns the first elements of a constant, and how many there are, if its bytes are in the document.
+    pub fn preview(&self, tensor: &Tensor) -> Option<String> {
+        let TensorData::Blob(id) = tensor.data else { return None };
+        let blob = self.program()?.blob(id);
+        let is_small = !matches!(blob.source, BlobSource::File { .. }) && blob.len <= PREVIEW && blob.file().is_none();
+        let bytes = is_small.then(|| blob.to_vec().ok()).flatten()?;
+        let info = tensor.scalar_type.info()?;
+        let size = usize::try_from(info.size).ok().filter(|size| *size > 0)?;
+        let elements = bytes.chunks_exact(size).take(ELEMENTS);
+        let element = |bytes| Some(number::element(number::decode(tensor.scalar_type, bytes)?, info.encoding));
+        let elements: Vec<String> = elements.filter_map(element).collect();
+        let more = if bytes.len() > ELEMENTS * size { ", ..." } else { "" };
+        Some(format!("[{}{more}]", elements.join(", ")))
+    }
+
+    /// Returns the node that a path of a finding is about, and the value, if it is one: `methods.forward.values[3]`,
+    /// `methods.forward.instructions[2].args[1]`.
+    pub fn node_at(&self, path: &str) -> Option<NodeId> {
+        let program = self.program()?;
+        let methods = 0..program.plans().len();
+        let of_method = |method: usize| {
+            let whole = Element::Method(method, Part::Whole).path(program);
+            let rest = path.strip_prefix(&whole)?;
+            (rest.is_empty() || rest.starts_with(['.', '['])).then(|| (method, rest.trim_start_matches('.').to_owned()))
+        };
+        let Some((method, rest)) = methods.filter_map(of_method).next() else {
+            let (list, rest) = path.split_once('[')?;
+            let index = rest.split(']').next()?.parse().ok()?;
+            return match list {
+                "named_data" => self.origins.node(Element::NamedData(index)),
+                "external_data" => self.origins.node(Element::ExternalData(index)),
+                _ => None,
+            };
+        };
+        let (chain, rest) = item(&rest, "chains[").map_or((0, &*rest), |(chain, rest)| (chain, rest.trim_start_matches('.')));
+        let parts: [(&str, fn(usize, usize) -> Part); 3] = [
+            ("values[", |_, value| Part::Value(value)),
+            ("delegates[", |_, delegate| Part::Delegate(delegate)),
+            ("instructions[", |chain, step| Part::Instruction(chain, step)),
+        ];
+        let part = parts.iter().find_map(|(list, part)| Some(part(chain, item(rest, list)?.0)));
+        let part = part.or_else(|| {
+            let operator = item(rest, "operators[")?.0;
+            let plan = program.plans().get(method)?;
+            let calls = |instruction: &Instruction| {
+                matches!(instruction.callee(), Some(Callee::Operator(found)) if found.get() == Some(operator))
+            };
+            let (chain, step, _) = plan.instructions_by_chain().find(|(.., instruction)| calls(instruction))?;
+            Some(Part::Instruction(chain, step))
+        });
+        self.origins.node(Element::Method(method, part.unwrap_or(Part::Whole)))
+    }
+}
+
+/// Returns the index of an item of a list at the start of a path, and the rest.
+fn item<'p>(path: &'p str, list: &str) -> Option<(usize, &'p str)> {
+    let (index, rest) = path.strip_prefix(list)?.split_once(']')?;
+    Some((index.parse().ok()?, rest))
+}

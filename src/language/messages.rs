@@ -1,0 +1,143 @@
+//! Messages about a text: syntax, variables, those of the assembler, findings of `check`, unused values.
+
+use std::ops::Range;
+
+use super::results::{MessageLevel, SourceMessage};
+use super::{Analysis, SourceDocument};
+use crate::facade::documents::findings::Level;
+use pte_model::diagnostics::{Code, Diagnostic};
+use pte_model::program::element::{Element, Part};
+use pte_yaml::tree::SyntaxError;
+
+/// Codes of messages that a part which cannot be parsed may be the cause of.
+const CONSEQUENCES: &[Code] = &[
+    Code::UnknownValue,
+    Code::UnknownName,
+    Code::UndeterminedTensor,
+    Code::UnwrittenValue,
+    Code::ArgumentCount,
+    Code::ArgumentKind,
+    Code::Contradiction,
+    Code::MissingKey,
+    Code::EmptyDocument,
+    Code::Unused,
+];
+
+impl Analysis {
+    /// Returns all messages, in the order of the text.
+    pub fn diagnostics(&self) -> Vec<SourceMessage> {
+        let mut messages: Vec<SourceMessage> = self.errors.iter().map(|error| syntax(error, error.span.clone())).collect();
+        for document in &self.documents {
+            self.add_messages(document, &mut messages);
+        }
+        messages.sort_by(|a, b| (a.range.start, a.range.end).cmp(&(b.range.start, b.range.end)));
+        messages
+    }
+
+    fn add_messages(&self, document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
+        let error = document.syntax.error.as_ref();
+        messages.extend(error.map(|error| {
+            let span = document.part.start + error.span.start..document.part.start + error.span.end;
+            syntax(error, document.expansion.original(span))
+        }));
+        let facts = document.facts(&self.options);
+        for diagnostic in &facts.messages {
+            let is_consequence = error.is_some() && CONSEQUENCES.contains(&diagnostic.code);
+            let is_repaired = error.is_some() && diagnostic.at.as_ref().is_none_or(|at| is_repaired(document, at));
+            if !is_consequence && !is_repaired {
+                messages.push(of_diagnostic(document, diagnostic));
+            }
+        }
+        if error.is_some() {
+            return;
+        }
+        self.add_unused(document, messages);
+        let Some(assembled) = &facts.assembled else { return };
+        for (level, lines, finding) in &facts.findings {
+            let source = finding.source.as_ref().map(|source| source.span.clone());
+            let node = || assembled.node_at(&finding.location.path).map(|node| document.syntax.range(node));
+            let text = lines.lines().next().unwrap_or_default();
+            let text = text.split_once("]: ").map_or(text, |(_, text)| text);
+            let more: Vec<&str> = lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with("at line")).collect();
+            messages.push(SourceMessage {
+                range: document.outer(source.or_else(node).unwrap_or(0..0)),
+                level: match level {
+                    Level::Error => MessageLevel::Error,
+                    Level::Warning => MessageLevel::Warning,
+                    Level::Note => MessageLevel::Note,
+                },
+                code: finding.rule.id.as_str(),
+                message: std::iter::once(text).chain(more).collect::<Vec<_>>().join("\n"),
+                related: Vec::new(),
+                unnecessary: false,
+                replacement: None,
+            });
+        }
+    }
+
+    /// Adds a message for each unused value: that of the assembler is at the first one.
+    fn add_unused(&self, document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
+        let Some(assembled) = &document.facts(&self.options).assembled else { return };
+        let Some(program) = assembled.program() else { return };
+        for (method, unused) in pte_transform::prune::unused_parts(program).iter().enumerate() {
+            for value in &unused.values {
+                let Some(node) = assembled.origins.node(Element::Method(method, Part::Value(*value))) else { continue };
+                let Some(name) = assembled.origins.name(method, *value) else { continue };
+                messages.push(SourceMessage {
+                    range: document.node_range(node),
+                    level: MessageLevel::Hint,
+                    code: Code::Unused.as_str(),
+                    message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
+                    related: Vec::new(),
+                    unnecessary: true,
+                    replacement: None,
+                });
+            }
+        }
+    }
+}
+
+fn is_repaired(document: &SourceDocument, at: &Range<usize>) -> bool {
+    document.syntax.repairs.has_edit(&document.syntax.repairs.original(at.clone()))
+}
+
+fn syntax(error: &SyntaxError, range: Range<usize>) -> SourceMessage {
+    SourceMessage {
+        range,
+        level: MessageLevel::Error,
+        code: error.code.as_str(),
+        message: error.message.clone(),
+        related: Vec::new(),
+        unnecessary: false,
+        replacement: None,
+    }
+}
+
+fn of_diagnostic(document: &SourceDocument, diagnostic: &Diagnostic) -> SourceMessage {
+    let Diagnostic { code, at, message, label, related, help, replacement, .. } = diagnostic;
+    let label = if label.is_empty() { String::new() } else { format!(": {label}") };
+    let help = help.as_ref().map_or_else(String::new, |help| format!("\nhelp: {help}"));
+    let range = |at: &Range<usize>| document.outer(whole(document, at));
+    SourceMessage {
+        range: at.as_ref().map_or(document.outer(0..0), range),
+        level: if diagnostic.is_error() { MessageLevel::Error } else { MessageLevel::Warning },
+        code: code.as_str(),
+        message: format!("{message}{label}{help}"),
+        related: related.iter().map(|(at, label)| (range(at), label.clone())).collect(),
+        unnecessary: false,
+        replacement: replacement.clone(),
+    }
+}
+
+/// Returns the range of the node whose first characters are at a span; of a list or map only its first line.
+fn whole(document: &SourceDocument, at: &Range<usize>) -> Range<usize> {
+    if at.len() > 1 {
+        return at.clone();
+    }
+    let ranges = document.syntax.ranges();
+    let found = ranges.partition_point(|range| range.start < at.start);
+    let end = ranges.get(found).filter(|range| range.start == at.start).map_or(at.end, |range| range.end);
+    let text = document.syntax.text();
+    let line = text.get(at.start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| at.start + newline);
+    at.start..end.min(line).max(at.end)
+}

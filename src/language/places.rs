@@ -1,0 +1,228 @@
+//! Meaning of the nodes of a syntax tree, by the tables of the grammar: the key whose value a node is, the form that is
+//! allowed there, and the keys of a map. What names refer to is in [`super::symbols`].
+
+use super::tree::Syntax;
+use crate::ir::shape::{self, Form, KeySpec, Shape};
+use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
+
+/// A node with its meaning.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'t> {
+    /// The node.
+    pub node: &'t SourceNode<'t>,
+    /// Key of the map that contains it.
+    pub key: Option<&'t MapKey<'t>>,
+    /// Index in the list that contains it.
+    pub item: Option<usize>,
+    /// The shape of the map that contains it, and the key; `None` in a list, and in a map with arbitrary keys.
+    pub holder: Option<(&'static Shape, &'static KeySpec)>,
+    /// Allowed form; `None` below an unknown key.
+    pub form: Option<&'static Form>,
+    /// Keys of the node, if it is a map.
+    pub shape: Option<&'static Shape>,
+}
+
+/// Form of a document.
+static ROOT: Form = Form::Shape(&shape::DOCUMENT);
+
+impl<'t> Place<'t> {
+    fn new(node: &'t SourceNode<'t>, form: Option<&'static Form>) -> Place<'t> {
+        let shape = match (&node.value, form) {
+            (NodeValue::Map(entries), Some(form)) => best_shape(form, entries).map(|(_, shape)| shape),
+            _ => None,
+        };
+        Place { node, key: None, item: None, holder: None, form, shape }
+    }
+
+    /// Returns the place of an entry of a map.
+    pub fn below(&self, (key, node): &'t (MapKey<'t>, SourceNode<'t>)) -> Place<'t> {
+        let holder = self.shape.and_then(|shape| Some((shape, shape.key(&key.text)?)));
+        let form = match (self.shape, holder, self.form) {
+            (_, Some((_, spec)), _) => Some(&spec.form),
+            (None, None, Some(form)) => map_item(form),
+            (Some(_), None, _) | (None, None, None) => None,
+        };
+        Place { key: Some(key), holder, ..Place::new(node, form) }
+    }
+
+    fn element(&self, item: usize, node: &'t SourceNode<'t>) -> Place<'t> {
+        Place { item: Some(item), ..Place::new(node, self.form.and_then(list_item)) }
+    }
+
+    /// Returns true if a form of a name, such as `data`, is allowed.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.form.is_some_and(|form| is_named(form, name))
+    }
+
+    /// Returns true for the value of this key of a map of this shape.
+    pub fn is_value_of(&self, shape: &str, key: &str) -> bool {
+        self.holder.is_some_and(|(holder, spec)| holder.name == shape && spec.name == key)
+    }
+}
+
+fn is_named(form: &'static Form, name: &str) -> bool {
+    match form {
+        Form::Named(own, form) => *own == name || is_named(form, name),
+        Form::Either(forms) => forms.iter().any(|form| is_named(form, name)),
+        _ => false,
+    }
+}
+
+/// Returns the shape that has most of these keys, and how many.
+fn best_shape(form: &'static Form, entries: &[(MapKey<'_>, SourceNode<'_>)]) -> Option<(usize, &'static Shape)> {
+    match form.unnamed() {
+        Form::Shape(shape) => {
+            let known = entries.iter().take(64).filter(|(key, _)| shape.key(&key.text).is_some()).count();
+            Some((known, shape))
+        }
+        Form::Either(forms) => {
+            let found = forms.iter().filter_map(|form| best_shape(form, entries));
+            // The first of several.
+            found.reduce(|best, next| if next.0 > best.0 { next } else { best })
+        }
+        _ => None,
+    }
+}
+
+/// Returns the form of the entries of a map with arbitrary keys.
+pub(super) fn map_item(form: &'static Form) -> Option<&'static Form> {
+    match form.unnamed() {
+        Form::Map(item) => Some(item),
+        Form::Either(forms) => forms.iter().find_map(map_item),
+        _ => None,
+    }
+}
+
+/// Returns the form of the items of a list.
+pub(super) fn list_item(form: &'static Form) -> Option<&'static Form> {
+    match form.unnamed() {
+        Form::List(item) => Some(item),
+        Form::Either(forms) => forms.iter().find_map(list_item),
+        _ => None,
+    }
+}
+
+/// Calls a function with each alternative of a form, without names.
+pub(super) fn alternatives(form: &'static Form, each: &mut dyn FnMut(&'static Form)) {
+    match form.unnamed() {
+        Form::Either(forms) => forms.iter().for_each(|form| alternatives(form, each)),
+        form => each(form),
+    }
+}
+
+/// Returns the key of the grammar that the last node of a trail belongs to: its own or the nearest one above it.
+pub(super) fn nearest_key(trail: &[Place<'_>]) -> Option<(&'static Shape, &'static KeySpec)> {
+    trail.iter().rev().find_map(|place| place.holder)
+}
+
+/// Visits all nodes in the order of the source, each with the nodes that contain it. Those below a node are left out if
+/// the function returns false.
+pub(super) fn walk<'t>(syntax: &'t Syntax, each: &mut dyn FnMut(&[Place<'t>]) -> bool) {
+    let mut trail = vec![Place::new(syntax.root(), Some(&ROOT))];
+    walk_node(&mut trail, each);
+}
+
+/// Recurses at most to the depth that the parser allows.
+fn walk_node<'t>(trail: &mut Vec<Place<'t>>, each: &mut dyn FnMut(&[Place<'t>]) -> bool) {
+    let Some(&place) = trail.last() else { return };
+    if !each(trail) {
+        return;
+    }
+    let mut visit = |below: Place<'t>| {
+        trail.push(below);
+        walk_node(trail, each);
+        trail.pop();
+    };
+    match &place.node.value {
+        NodeValue::Map(entries) => entries.iter().for_each(|entry| visit(place.below(entry))),
+        NodeValue::List(items) => items.iter().enumerate().for_each(|(item, node)| visit(place.element(item, node))),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Text(_) => {}
+    }
+}
+
+/// The nodes that contain an offset, from the root on.
+pub(super) struct Trail<'t> {
+    /// The nodes.
+    pub places: Vec<Place<'t>>,
+    /// The offset is in the key of the last node, not in its value.
+    pub is_key: bool,
+}
+
+/// Returns the nodes that contain an offset of the text of a tree.
+pub(super) fn trail(syntax: &Syntax, at: usize) -> Trail<'_> {
+    let mut places = vec![Place::new(syntax.root(), Some(&ROOT))];
+    loop {
+        let place = places[places.len() - 1];
+        let has = |node: &SourceNode<'_>| {
+            let range = syntax.range(node.id);
+            range.start <= at && at <= range.end
+        };
+        let next = match &place.node.value {
+            NodeValue::Map(entries) => {
+                let found = entries.partition_point(|(key, _)| syntax.range(key.id).start <= at);
+                let Some(entry) = found.checked_sub(1).and_then(|index| entries.get(index)) else { break };
+                if at <= syntax.range(entry.0.id).end {
+                    places.push(place.below(entry));
+                    return Trail { places, is_key: true };
+                }
+                has(&entry.1).then(|| place.below(entry))
+            }
+            NodeValue::List(items) => {
+                let found = items.partition_point(|item| syntax.range(item.id).start <= at);
+                let item = found.checked_sub(1).and_then(|index| Some((index, items.get(index)?)));
+                item.filter(|(_, node)| has(node)).map(|(index, node)| place.element(index, node))
+            }
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::UInt(_)
+            | NodeValue::Float(_)
+            | NodeValue::Text(_) => None,
+        };
+        let Some(next) = next else { break };
+        places.push(next);
+    }
+    Trail { places, is_key: false }
+}
+
+/// A call of an operator in the source.
+pub(super) struct SourceCall<'t> {
+    /// Node of the operator.
+    pub operator: &'t SourceNode<'t>,
+    /// Name of the operator.
+    pub name: &'t str,
+    /// Arguments, in the order of the source.
+    pub args: &'t [SourceNode<'t>],
+    /// The instruction.
+    pub instruction: &'t SourceNode<'t>,
+}
+
+impl<'t> SourceCall<'t> {
+    /// Reads the call of an instruction; `None` for another one.
+    pub fn of(instruction: &'t SourceNode<'t>) -> Option<SourceCall<'t>> {
+        let operator = entry(instruction, "kernel")?;
+        let NodeValue::Text(name) = &operator.value else { return None };
+        let args = match entry(instruction, "args").map(|args| &args.value) {
+            Some(NodeValue::List(args)) => args.as_slice(),
+            _ => &[],
+        };
+        Some(SourceCall { operator, name, args, instruction })
+    }
+
+    /// Returns the call that the nodes of a trail are in.
+    pub fn around(trail: &[Place<'t>]) -> Option<SourceCall<'t>> {
+        let instruction = trail.iter().rev().find(|place| place.shape.is_some_and(|shape| shape.name == "instruction"));
+        instruction.and_then(|place| SourceCall::of(place.node))
+    }
+}
+
+/// Returns the value of a key of a map.
+pub(super) fn entry<'t>(node: &'t SourceNode<'t>, name: &str) -> Option<&'t SourceNode<'t>> {
+    let NodeValue::Map(entries) = &node.value else { return None };
+    entries.iter().find(|(key, _)| key.text == name).map(|(_, value)| value)
+}
