@@ -38,6 +38,7 @@ mod interrupt;
 mod io;
 mod json;
 mod kernels;
+mod lsp;
 mod man;
 mod manifest;
 mod memory;
@@ -205,6 +206,10 @@ enum Command {
     Run(run::RunArguments),
     /// Install the runtime that executes programs, or remove it.
     Runner(runners::RunnersArguments),
+    /// Answer an editor: messages, completion, types while you type.
+    ///
+    /// A language server on standard input and output (LSP).
+    Lsp(lsp::LspArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
     /// Print the completions of a shell.
@@ -348,6 +353,7 @@ fn execute(cli: Cli, messages: &io::Messages) -> Result<Exit, exit::Failure> {
         Some(Command::Test(arguments)) => test::run(&arguments, messages),
         Some(Command::Run(arguments)) => run::run(&arguments, messages),
         Some(Command::Runner(arguments)) => runners::run(&arguments, messages),
+        Some(Command::Lsp(arguments)) => lsp::run(&arguments),
         Some(Command::Schema) => schema::run(),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Cli::command()),
         Some(Command::Man(arguments)) => man::run(&arguments, &Cli::command()),

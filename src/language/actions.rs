@@ -64,7 +64,10 @@ impl Analysis {
             if order.iter().zip(0u8..).any(|(found, expected)| *found != expected) {
                 text += &format!(", dim_order: [{}", list(order.iter().map(ToString::to_string).collect()));
             }
-            let words = [(TensorShapeDynamism::DYNAMIC_BOUND, "dynamic_bound"), (TensorShapeDynamism::DYNAMIC_UNBOUND, "dynamic_unbound")];
+            let words = [
+                (TensorShapeDynamism::DYNAMIC_BOUND, "dynamic_bound"),
+                (TensorShapeDynamism::DYNAMIC_UNBOUND, "dynamic_unbound"),
+            ];
             if let Some((_, word)) = words.iter().find(|(dynamism, _)| *dynamism == tensor.shape_dynamism) {
                 text += &format!(", dynamism: {word}");
             }
@@ -75,7 +78,9 @@ impl Analysis {
         let all: Vec<String> = results.filter_map(|name| declaration(name.symbol)).collect();
         let mut found = Vec::new();
         let one = declaration(name.symbol).map(|one| vec![one]);
-        for (title, lines) in [("declare this result", one), ("declare all results", Some(all).filter(|all| all.len() > 1))] {
+        for (title, lines) in
+            [("declare this result", one), ("declare all results", Some(all).filter(|all| all.len() > 1))]
+        {
             let edits = lines.and_then(|lines| add_values(document, at, &lines));
             let title = title.to_owned();
             found.extend(edits.map(|edit| SourceAction { title, corrects: None, edits: vec![edit] }));
@@ -104,9 +109,16 @@ impl Analysis {
         let mut found = Vec::new();
         let one: Vec<Range<usize>> = declared(name.symbol).into_iter().collect();
         let all: Vec<Range<usize>> = same.into_iter().filter_map(declared).collect();
-        for (title, ranges) in [("leave out this declaration, which is inferred", one), ("leave out all declarations that are inferred", all)] {
-            let edits: Vec<TextEdit> = ranges.into_iter().map(|range| TextEdit { range, text: String::new() }).collect();
-            if !edits.is_empty() && self.is_same_program(document, &edits) && found.iter().all(|action: &SourceAction| action.edits != edits) {
+        for (title, ranges) in [
+            ("leave out this declaration, which is inferred", one),
+            ("leave out all declarations that are inferred", all),
+        ] {
+            let edits: Vec<TextEdit> =
+                ranges.into_iter().map(|range| TextEdit { range, text: String::new() }).collect();
+            if !edits.is_empty()
+                && self.is_same_program(document, &edits)
+                && found.iter().all(|action: &SourceAction| action.edits != edits)
+            {
                 found.push(SourceAction { title: title.to_owned(), corrects: None, edits });
             }
         }
@@ -183,7 +195,11 @@ fn named_literal(document: &SourceDocument, trail: &[Place<'_>], call: &SourceCa
     let place = trail.get(args + 1)?;
     let literal = match &place.node.value {
         NodeValue::Text(_) | NodeValue::Null => return None,
-        NodeValue::List(items) if items.iter().any(|item| matches!(item.value, NodeValue::Text(_) | NodeValue::Null)) => return None,
+        NodeValue::List(items)
+            if items.iter().any(|item| matches!(item.value, NodeValue::Text(_) | NodeValue::Null)) =>
+        {
+            return None;
+        }
         NodeValue::List(_)
         | NodeValue::Map(_)
         | NodeValue::Bool(_)
@@ -192,9 +208,9 @@ fn named_literal(document: &SourceDocument, trail: &[Place<'_>], call: &SourceCa
         | NodeValue::Float(_) => document.syntax.text().get(document.syntax.range(place.node.id))?,
     };
     let operator = OperatorDescription::find(call.name);
-    let argument = operator.as_ref().and_then(|operator| {
-        operator.arguments.iter().filter(|argument| argument.role != Role::Out).nth(place.item?)
-    });
+    let argument = operator
+        .as_ref()
+        .and_then(|operator| operator.arguments.iter().filter(|argument| argument.role != Role::Out).nth(place.item?));
     let base = argument.map_or("value", |argument| &*argument.name);
     let name = fresh_names(document, base, 1).pop()?;
     let values = add_values(document, document.syntax.range(place.node.id).start, &[format!("{name}: {literal}")])?;
@@ -260,7 +276,11 @@ mod tests {
         for edit in edits.into_iter().rev() {
             text.replace_range(edit.range, &edit.text);
         }
-        assert_eq!(analysis(&text).diagnostics().iter().filter(|message| message.replacement.is_some()).count(), 0, "{text}");
+        assert_eq!(
+            analysis(&text).diagnostics().iter().filter(|message| message.replacement.is_some()).count(),
+            0,
+            "{text}"
+        );
         text
     }
 
@@ -275,7 +295,8 @@ mod tests {
 
     #[test]
     fn results_are_declared_and_left_out() {
-        let declared = TEXT.replace("    inputs: [a]\n", "      b: {tensor: float32, sizes: [2, 2]}\n    inputs: [a]\n");
+        let declared =
+            TEXT.replace("    inputs: [a]\n", "      b: {tensor: float32, sizes: [2, 2]}\n    inputs: [a]\n");
         let moved = TEXT.replace("      a:", "      b: {tensor: float32, sizes: [2, 2]}\n      a:");
         assert_eq!(after(&TEXT.replace("out: b", "out: |b"), "declare this"), moved);
         assert_eq!(after(&declared.replace("      b:", "      |b:"), "leave out this"), TEXT);

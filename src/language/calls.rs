@@ -85,7 +85,8 @@ mod tests {
     #[test]
     fn the_argument_at_the_cursor_is_active() {
         let call = |args: &str| {
-            let (text, at) = marked(&format!("methods:\n  f:\n    instructions:\n      - {{kernel: aten::add.out, {args}"));
+            let (text, at) =
+                marked(&format!("methods:\n  f:\n    instructions:\n      - {{kernel: aten::add.out, {args}"));
             let found = analysis(&text).signature(at).unwrap();
             (found.label[found.arguments[found.active.unwrap()].clone()].to_owned(), found.label)
         };

@@ -58,7 +58,8 @@ impl Analysis {
         let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return Vec::new() };
         let is_end = |c: char| c.is_whitespace() || "[]{},\"'#".contains(c);
         let start = before.char_indices().rev().find(|(_, c)| is_end(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let is_colon = |at: usize| after[at..].starts_with(':') && after[at + 1..].chars().next().is_none_or(char::is_whitespace);
+        let is_colon =
+            |at: usize| after[at..].starts_with(':') && after[at + 1..].chars().next().is_none_or(char::is_whitespace);
         let end = after.char_indices().find(|(at, c)| is_end(*c) || is_colon(*at)).map_or(after.len(), |(at, _)| at);
         let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
         let indent = &line[..line.len() - (at - start)];
@@ -66,7 +67,9 @@ impl Analysis {
             return Vec::new();
         }
         let marked = format!("{before}{MARK}{after}");
-        let Some(files) = self.documents.first().map(|document| document.source.files.clone()) else { return Vec::new() };
+        let Some(files) = self.documents.first().map(|document| document.source.files.clone()) else {
+            return Vec::new();
+        };
         let marked = Analysis::of_files(String::new(), &marked, &files, &self.options);
         let Some((document, inner)) = marked.at(at) else { return Vec::new() };
         let Trail { places, is_key } = places::trail(&document.syntax, inner);
@@ -167,7 +170,9 @@ impl<'a> Completions<'a> {
     /// Adds what a form allows.
     fn add_form(&mut self, place: &Place<'a>, form: &'static Form) {
         match form {
-            Form::Bool => ["false", "true"].into_iter().for_each(|word| self.add_word(word, "")),
+            Form::Bool if self.argument(place).is_none_or(|base| matches!(base, Base::Bool | Base::Scalar)) => {
+                ["false", "true"].into_iter().for_each(|word| self.add_word(word, ""));
+            }
             Form::Operator => self.add_operators(),
             Form::Dtype => ScalarType::names().for_each(|name| self.add_word(name, "element type")),
             Form::OneOf(words) | Form::WordOrInt(words) => words.iter().for_each(|word| self.add_word(word, "")),
@@ -188,6 +193,7 @@ impl<'a> Completions<'a> {
             Form::Text => self.add_texts(place),
             Form::Any
             | Form::Null
+            | Form::Bool
             | Form::Int
             | Form::UInt
             | Form::Number
@@ -209,7 +215,14 @@ impl<'a> Completions<'a> {
         };
         let keys: Vec<String> = keys.iter().enumerate().map(part).collect();
         if !keys.is_empty() {
-            self.add(3, &format!("{{{}}}", shape.name), CompletionKind::Key, shape.doc, "", format!("{{{}}}", keys.join(", ")));
+            self.add(
+                3,
+                &format!("{{{}}}", shape.name),
+                CompletionKind::Key,
+                shape.doc,
+                "",
+                format!("{{{}}}", keys.join(", ")),
+            );
         }
     }
 
@@ -240,8 +253,9 @@ impl<'a> Completions<'a> {
         let has_args = instruction.is_some_and(|place| {
             places::entry(place.node, "args").is_some() || places::entry(place.node, "out").is_some()
         });
-        let is_flow = instruction
-            .is_some_and(|place| self.document.syntax.text()[self.document.syntax.range(place.node.id)].starts_with('{'));
+        let is_flow = instruction.is_some_and(|place| {
+            self.document.syntax.text()[self.document.syntax.range(place.node.id)].starts_with('{')
+        });
         let column = self.document.syntax.text()[..self.at].rsplit('\n').next().and_then(|line| line.find("kernel"));
         let separator = match (is_flow, column) {
             (false, Some(column)) => format!("\n{}", " ".repeat(column)),
@@ -253,7 +267,14 @@ impl<'a> Completions<'a> {
             let snippet = if has_args { name.to_owned() } else { call_snippet(&operator, &separator) };
             let rank = 1 + u8::from(operator.library.is_some());
             let documentation = calls::markdown(name).unwrap_or_default();
-            self.add(rank, name, CompletionKind::Operator, operator.library.unwrap_or_default(), &documentation, snippet);
+            self.add(
+                rank,
+                name,
+                CompletionKind::Operator,
+                operator.library.unwrap_or_default(),
+                &documentation,
+                snippet,
+            );
         }
     }
 
@@ -464,23 +485,25 @@ mod tests {
 
     #[test]
     fn names_suit_the_argument() {
-        let call = |args: &str| labels(&format!("{METHOD}      - {{kernel: aten::mean.dim_out, args: [{args}"));
+        let call = |args: &str| labels(&format!("{METHOD}      - {{kernel: aten::mean.out, args: [{args}"));
         assert_eq!(call("|"), ["a"]);
         assert!(call("a, |").contains(&"n".to_owned()) && !call("a, |").contains(&"a".to_owned()));
-        assert_eq!(labels(&format!("{METHOD}      - {{jump_false: {{cond: |")), ["a", "n"]);
-        let second = format!("{METHOD}      - {{kernel: aten::relu.out, args: [a], out: b}}\n      - {{kernel: aten::relu.out, args: [|]}}\n");
+        assert_eq!(labels(&format!("{METHOD}      - {{jump_false: {{cond: |")), ["a", "n", "false", "true"]);
+        let second = format!(
+            "{METHOD}      - {{kernel: aten::relu.out, args: [a], out: b}}\n      - {{kernel: aten::relu.out, args: [|]}}\n"
+        );
         assert_eq!(labels(&second), ["a", "b"]);
     }
 
     #[test]
     fn words_and_files_are_completed() {
         assert!(labels("methods: {f: {values: {a: {tensor: flo|").contains(&"float32".to_owned()));
-        assert_eq!(labels("layout: {builder: |}"), ["exir", "flatc"]);
+        assert_eq!(labels("layout: {builder: |}"), ["exir", "exir-shared-vtables", "flatc"]);
         assert_eq!(labels("methods: {f: {requires_grad: |}}"), ["false", "true"]);
         let files = labels("named_data: {x: {file: data/line|}}");
         assert!(files.contains(&"data/linear.safetensors".to_owned()), "{files:?}");
         let keys = labels("named_data: {x: {safetensors: data/linear.safetensors, tensor: |}}");
-        assert!(keys.contains(&"l.weight".to_owned()), "{keys:?}");
+        assert!(keys.contains(&"weight".to_owned()), "{keys:?}");
         assert!(labels("methods: {f: {delegates: {d: {backend: Xn|").contains(&"XnnpackBackend".to_owned()));
     }
 }

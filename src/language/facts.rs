@@ -172,7 +172,8 @@ impl Assembled {
                 _ => None,
             };
         };
-        let (chain, rest) = item(&rest, "chains[").map_or((0, &*rest), |(chain, rest)| (chain, rest.trim_start_matches('.')));
+        let (chain, rest) =
+            item(&rest, "chains[").map_or((0, &*rest), |(chain, rest)| (chain, rest.trim_start_matches('.')));
         let parts: [(&str, fn(usize, usize) -> Part); 3] = [
             ("values[", |_, value| Part::Value(value)),
             ("delegates[", |_, delegate| Part::Delegate(delegate)),

@@ -72,7 +72,9 @@ impl Analysis {
         for (what, steps) in uses.into_iter().filter_map(|(what, steps)| Some((what, steps?))) {
             let _ = write!(text, "\n\n{what} instruction {steps}");
         }
-        let (Some(assembled), Some(index), Some(EValue::Tensor(tensor))) = (assembled, index, value) else { return text };
+        let (Some(assembled), Some(index), Some(EValue::Tensor(tensor))) = (assembled, index, value) else {
+            return text;
+        };
         let _ = write!(text, "\n\nvalue {index}");
         if tensor.shape_dynamism != TensorShapeDynamism::STATIC {
             text += ", dynamic: the sizes are upper bounds";
@@ -129,7 +131,9 @@ pub(super) fn key(shape: &Shape, spec: &KeySpec) -> String {
     if let Form::Option(option) = spec.form {
         let _ = write!(text, "\n\n{}", option.doc);
     }
-    if shape.name == "graph_node" && let Some(node) = node(spec.name) {
+    if shape.name == "graph_node"
+        && let Some(node) = node(spec.name)
+    {
         for key in node.keys {
             let needed = if key.required { "" } else { ", may be left out" };
             let _ = write!(text, "\n- `{}`: {}{needed}. {}", key.name, key.kind, key.description);
@@ -190,7 +194,7 @@ mod tests {
         assert!(at("float32", "flo|at32").starts_with("float32|**float32** — element type 6, 4 bytes"));
         assert!(at("aten::relu", "aten::|relu").contains("self: Tensor"));
         let y = at("out: y", "out: |y");
-        assert!(y.starts_with("y|**y** — value\n\n`float32 [2, 3]`\n\nwritten by instruction 0"), "{y}");
+        assert!(y.starts_with("y|**y** — value\n\n`float32 [2, 3]`\n\nwritten by instruction `0`"), "{y}");
         assert!(y.contains("pool 1, offset ") && y.contains("24 bytes"), "{y}");
         // Also below a line that cannot be parsed.
         let broken = values.to_owned() + "      w: {tensor: [\n" + &rest.replace("[x], out", "[|x], out");

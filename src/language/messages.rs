@@ -26,7 +26,8 @@ const CONSEQUENCES: &[Code] = &[
 impl Analysis {
     /// Returns all messages, in the order of the text.
     pub fn diagnostics(&self) -> Vec<SourceMessage> {
-        let mut messages: Vec<SourceMessage> = self.errors.iter().map(|error| syntax(error, error.span.clone())).collect();
+        let mut messages: Vec<SourceMessage> =
+            self.errors.iter().map(|error| syntax(error, error.span.clone())).collect();
         for document in &self.documents {
             self.add_messages(document, &mut messages);
         }
@@ -58,7 +59,8 @@ impl Analysis {
             let node = || assembled.node_at(&finding.location.path).map(|node| document.syntax.range(node));
             let text = lines.lines().next().unwrap_or_default();
             let text = text.split_once("]: ").map_or(text, |(_, text)| text);
-            let more: Vec<&str> = lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with("at line")).collect();
+            let more: Vec<&str> =
+                lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with("at line")).collect();
             messages.push(SourceMessage {
                 range: document.outer(source.or_else(node).unwrap_or(0..0)),
                 level: match level {

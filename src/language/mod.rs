@@ -301,7 +301,7 @@ mod tests {
         assert!(unknown.iter().any(|message| message.starts_with("Y-14 `c`: unknown value `c`")), "{unknown:?}");
         let unused = messages(&RELU.replace("    inputs", "      u: {tensor: float32, sizes: [2]}\n    inputs"));
         assert!(unused.contains(&"Y-40 `u`: unused value `u`".to_owned()), "{unused:?}");
-        let finding = messages(&std::fs::read_to_string("examples/malformed/constant_index.yaml").unwrap());
+        let finding = messages(&std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap());
         assert!(finding.iter().any(|message| message.starts_with("T-21 ")), "{finding:?}");
     }
 
@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn variables_and_several_documents_keep_their_positions() {
-        let text = format!("name: ${{NAME:first}}\n{RELU}---\n{}", RELU.replace("[2]", "[${N}]").replace("float32", "float3"));
+        let text =
+            format!("name: ${{NAME:first}}\n{RELU}---\n{}", RELU.replace("[2]", "[${N}]").replace("float32", "float3"));
         let found = messages(&text);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("Y-10 `float3`"), "{found:?}");
@@ -325,13 +326,37 @@ mod tests {
 
     #[test]
     fn hostile_texts_are_refused() {
-        assert_eq!(messages("a: \0"), ["Y-38 `\0`: byte 3 is zero; expected YAML or JSON"]);
-        for text in ["", "[", "{{{{", "- - - -", "\u{feff}", "a: *b", "%YAML", "---\n---\n", "methods:", "methods: {f: {values: 3}}"] {
+        assert_eq!(messages("a: \0"), ["Y-45 `\0`: byte 3 is zero; expected YAML or JSON"]);
+        for text in [
+            "",
+            "[",
+            "{{{{",
+            "- - - -",
+            "\u{feff}",
+            "a: *b",
+            "%YAML",
+            "---\n---\n",
+            "methods:",
+            "methods: {f: {values: 3}}",
+        ] {
             let found = analysis(text);
             for at in 0..=text.len() {
-                let _ = (found.hover(at), found.completions(at), found.signature(at), found.references(at), found.selection(at));
+                let _ = (
+                    found.hover(at),
+                    found.completions(at),
+                    found.signature(at),
+                    found.references(at),
+                    found.selection(at),
+                );
             }
-            let _ = (found.diagnostics(), found.symbols(), found.folding(), found.tokens(), found.hints(0..text.len()), found.actions(0..text.len()));
+            let _ = (
+                found.diagnostics(),
+                found.symbols(),
+                found.folding(),
+                found.tokens(),
+                found.hints(0..text.len()),
+                found.actions(0..text.len()),
+            );
         }
     }
 }

@@ -26,11 +26,19 @@ impl OffsetMap {
     }
 
     fn original_offset(&self, at: usize, inside: impl Fn(&Range<usize>) -> usize) -> usize {
-        match self.0.partition_point(|(_, edited)| edited.start <= at).checked_sub(1).and_then(|index| self.0.get(index))
+        match self
+            .0
+            .partition_point(|(_, edited)| edited.start <= at)
+            .checked_sub(1)
+            .and_then(|index| self.0.get(index))
         {
             None => at,
             Some((original, edited)) if at < edited.end || at == edited.start => {
-                if at == edited.start { original.start } else { inside(original) }
+                if at == edited.start {
+                    original.start
+                } else {
+                    inside(original)
+                }
             }
             Some((original, edited)) => original.end.saturating_add(at - edited.end),
         }
@@ -38,7 +46,11 @@ impl OffsetMap {
 
     /// Returns the offset in the edited text for one in the original text.
     pub fn edited(&self, at: usize) -> usize {
-        match self.0.partition_point(|(original, _)| original.start < at).checked_sub(1).and_then(|index| self.0.get(index))
+        match self
+            .0
+            .partition_point(|(original, _)| original.start < at)
+            .checked_sub(1)
+            .and_then(|index| self.0.get(index))
         {
             None => at,
             Some((original, edited)) if at < original.end => (edited.start + (at - original.start)).min(edited.end),

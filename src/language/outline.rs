@@ -47,13 +47,15 @@ impl Analysis {
                 let item = |entry: &(MapKey<'_>, SourceNode<'_>)| {
                     let (key, node) = entry;
                     let below = [trail, &[place.below(entry)]].concat();
-                    let of_value = || self.value_detail(document, &key.text, node);
+                    let of_value = || self.value_detail(document, key, node);
                     let detail = if kind == Some(NameKind::Value) { of_value() } else { String::new() };
                     let selection = document.node_range(key.id);
                     let end = document.node_range(node.id).end.max(selection.end);
                     OutlineItem {
                         name: key.text.to_string(),
-                        detail: kind.filter(|kind| *kind != NameKind::Value).map_or(detail, |kind| kind_name(kind).to_owned()),
+                        detail: kind
+                            .filter(|kind| *kind != NameKind::Value)
+                            .map_or(detail, |kind| kind_name(kind).to_owned()),
                         kind: kind.map_or(OutlineKind::Section, OutlineKind::Name),
                         range: selection.start..end,
                         selection,
@@ -96,11 +98,12 @@ impl Analysis {
     }
 
     /// Describes a value of a method: its declared type.
-    fn value_detail(&self, document: &SourceDocument, name: &str, node: &SourceNode<'_>) -> String {
-        let at = document.syntax.range(node.id).start;
-        let method = document.symbols().at(at.saturating_sub(1)).map(|found| &document.symbols().symbols[found.symbol]);
+    fn value_detail(&self, document: &SourceDocument, key: &MapKey<'_>, node: &SourceNode<'_>) -> String {
+        let at = document.syntax.range(key.id).start;
+        let method = document.symbols().at(at).map(|found| &document.symbols().symbols[found.symbol]);
         let known = document.facts(&self.options).assembled.as_ref();
-        let described = known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), name));
+        let described =
+            known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &key.text));
         let dtype = places::entry(node, "tensor").map(|dtype| document.syntax.range(dtype.id));
         let dtype = || dtype.and_then(|range| document.syntax.text().get(range)).unwrap_or_default().to_owned();
         described.unwrap_or_else(dtype)
@@ -179,7 +182,8 @@ impl Analysis {
     pub fn lenses(&self) -> Vec<MethodLens> {
         let mut found = Vec::new();
         for document in &self.documents {
-            let Some(NodeValue::Map(methods)) = places::entry(document.syntax.root(), "methods").map(|node| &node.value)
+            let Some(NodeValue::Map(methods)) =
+                places::entry(document.syntax.root(), "methods").map(|node| &node.value)
             else {
                 continue;
             };
@@ -189,12 +193,20 @@ impl Analysis {
                     _ => 0,
                 };
                 let run = [(LensKind::Run, "run".to_owned())];
-                let test = [(LensKind::Test, format!("run {}", pte_model::diagnostics::counted(tests as u64, "test"))), (LensKind::Bless, "write outputs into tests".to_owned())];
+                let test = [
+                    (LensKind::Test, format!("run {}", pte_model::diagnostics::counted(tests as u64, "test"))),
+                    (LensKind::Bless, "write outputs into tests".to_owned()),
+                ];
                 let rest = [(LensKind::Memory, "memory".to_owned()), (LensKind::Report, "report".to_owned())];
                 let all = run.into_iter().chain(test.into_iter().filter(|_| tests > 0)).chain(rest);
                 let range = document.node_range(key.id);
                 let method = key.text.to_string();
-                found.extend(all.map(|(kind, title)| MethodLens { range: range.clone(), method: method.clone(), kind, title }));
+                found.extend(all.map(|(kind, title)| MethodLens {
+                    range: range.clone(),
+                    method: method.clone(),
+                    kind,
+                    title,
+                }));
             }
         }
         found
@@ -272,7 +284,8 @@ mod tests {
     #[test]
     fn files_are_links() {
         let text = "files: {w: data/w.bin}\nnamed_data:\n  a: {file: w}\n  b: {npy: x.npy}\n";
-        let found: Vec<String> = analysis(text).links().into_iter().map(|link| link.path.display().to_string()).collect();
+        let found: Vec<String> =
+            analysis(text).links().into_iter().map(|link| link.path.display().to_string()).collect();
         assert_eq!(found, ["examples/data/w.bin", "examples/data/w.bin", "examples/x.npy"]);
     }
 }

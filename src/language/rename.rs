@@ -46,10 +46,12 @@ impl Analysis {
             return Err("the text is not valid YAML: correct it first".to_owned());
         }
         for occurrence in symbols.of(name.symbol) {
-            let is_plain = document.syntax.text().get(occurrence.range.clone()).is_some_and(|text| !text.starts_with('*'));
+            let is_plain =
+                document.syntax.text().get(occurrence.range.clone()).is_some_and(|text| !text.starts_with('*'));
             let range = document.part.start + occurrence.range.start..document.part.start + occurrence.range.end;
             let outer = document.expansion.original(range.clone());
-            let is_expanded = outer.len() != range.len() || self.text.get(outer) != document.syntax.text().get(occurrence.range.clone());
+            let is_expanded = outer.len() != range.len()
+                || self.text.get(outer) != document.syntax.text().get(occurrence.range.clone());
             if !is_plain || is_expanded {
                 return Err(format!("`{name_text}` comes from an alias or a variable"));
             }
@@ -84,7 +86,8 @@ impl Analysis {
             return Err(format!("the string `{}` in this method would become this value", clipped(new)));
         }
         let text = yaml::text(new).into_owned();
-        let edit = |occurrence: &Occurrence| TextEdit { range: document.outer(occurrence.range.clone()), text: text.clone() };
+        let edit =
+            |occurrence: &Occurrence| TextEdit { range: document.outer(occurrence.range.clone()), text: text.clone() };
         Ok(symbols.of(name.symbol).map(edit).collect())
     }
 }
@@ -130,11 +133,15 @@ mod tests {
     #[test]
     fn names_of_one_method_are_renamed() {
         let at = TEXT.replace("inputs: [a]", "inputs: [|a]");
-        let expected = TEXT.replace("a: {t", "x: {t").replace("inputs: [a]", "inputs: [x]").replace("args: [a]", "args: [x]");
+        let expected =
+            TEXT.replace("a: {t", "x: {t").replace("inputs: [a]", "inputs: [x]").replace("args: [a]", "args: [x]");
         assert_eq!(renamed(&at, "x"), Ok(expected));
         assert_eq!(renamed(&at, "x y").unwrap().matches("\"x y\"").count(), 3);
         let result = TEXT.replace("out: b", "out: |b");
-        assert_eq!(renamed(&result, "c").unwrap(), TEXT.replace("out: b", "out: c").replace("outputs: [b]", "outputs: [c]"));
+        assert_eq!(
+            renamed(&result, "c").unwrap(),
+            TEXT.replace("out: b", "out: c").replace("outputs: [b]", "outputs: [c]")
+        );
         assert_eq!(renamed(&TEXT.replace("  g:", "  |g:"), "h").unwrap(), TEXT.replace("  g:", "  h:"));
     }
 
@@ -146,7 +153,9 @@ mod tests {
         assert!(renamed(&format!("{at}  h: [\n"), "x").unwrap_err().contains("not valid"));
         let variable = TEXT.replace("inputs: [a]", "inputs: [${A:a}]").replace("args: [a]", "args: [|a]");
         assert!(renamed(&variable, "x").unwrap_err().contains("variable"));
-        let string = at.replace("outputs: [b]\n", "outputs: [b, {string: q}]\n").replace("args: [a], out: b", "args: [a, floor], out: b");
+        let string = at
+            .replace("outputs: [b]\n", "outputs: [b, {string: q}]\n")
+            .replace("args: [a], out: b", "args: [a, floor], out: b");
         assert!(renamed(&string, "floor").unwrap_err().contains("string"));
     }
 

@@ -250,7 +250,8 @@ impl<'t> Collector<'t> {
             }
             // Lists of numbers have no names.
             NodeValue::List(items) => {
-                let is_number = items.first().is_some_and(|item| matches!(item.value, NodeValue::Float(_) | NodeValue::Int(_)));
+                let is_number =
+                    items.first().is_some_and(|item| matches!(item.value, NodeValue::Float(_) | NodeValue::Int(_)));
                 !(is_number && place.is_named("numbers"))
             }
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => true,

@@ -25,7 +25,8 @@ impl Analysis {
         // A part has one meaning, and is in one line.
         let mut end = 0;
         tokens.retain(|token| {
-            let is_line = self.text.get(token.range.clone()).is_some_and(|text| !text.is_empty() && !text.contains('\n'));
+            let is_line =
+                self.text.get(token.range.clone()).is_some_and(|text| !text.is_empty() && !text.contains('\n'));
             let is_next = token.range.start >= end && is_line;
             end = if is_next { token.range.end } else { end };
             is_next
@@ -81,7 +82,8 @@ mod tests {
     fn words_have_their_meaning() {
         let text = "methods:\n  f:\n    values: {a: {tensor: float32, sizes: [2], memory: auto}}\n    instructions:\n      - {kernel: aten::relu.out, args: [a, q], out: b}\n";
         let found = analysis(text).tokens();
-        let found: Vec<String> = found.into_iter().map(|token| format!("{} {:?}", &text[token.range], token.kind)).collect();
+        let found: Vec<String> =
+            found.into_iter().map(|token| format!("{} {:?}", &text[token.range], token.kind)).collect();
         let expected = "methods Key, f Name(Method), values Key, a Name(Value), tensor Key, float32 Dtype, sizes Key, memory Key, auto Word, instructions Key, kernel Key, aten::relu.out Operator, args Key, a Name(Value), out Key, b Name(Value)";
         assert_eq!(found.join(", "), expected);
     }

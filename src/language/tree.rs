@@ -144,15 +144,22 @@ impl<'t> Repair<'t> {
         {
             number = before;
         }
+        let has_tab = |line: &&str| line[..line.len() - line.trim_start().len()].contains('\t');
+        let tab = [number, number + 1].into_iter().find(|at| self.lines.get(*at).is_some_and(has_tab));
+        if let Some(tab) = tab.filter(|tab| !self.replaced.contains_key(tab)) {
+            self.replaced.insert(tab, ("\n".to_owned(), usize::MAX));
+            return;
+        }
         // A line that is left out already is not the cause.
         while is_blank(self, number) && number > 0 {
             number -= 1;
         }
         let attempts = self.replaced.get(&number).map_or(0, |(_, attempts)| *attempts);
         let original = self.lines[number];
-        let content = original.trim_end();
+        let content = original.trim_end_matches(['\n', '\r']);
         let rest = &original[content.len()..];
-        let repairs = [closed(content), is_word(content).then(|| format!("{content}:")), Some(String::new())];
+        let repairs =
+            [closed(content), is_word(content).then(|| format!("{}:", content.trim_end())), Some(String::new())];
         let found = repairs.into_iter().enumerate().skip(attempts).find_map(|(at, line)| Some((at, line?)));
         let (at, line) = found.unwrap_or((attempts, String::new()));
         self.replaced.insert(number, (line + rest, at + 1));
@@ -213,7 +220,7 @@ fn closed(line: &str) -> Option<String> {
         out.push(c);
         before = c;
     }
-    let content = out.trim_end().len();
+    let content = if end < line.len() { out.trim_end().len() } else { out.len() };
     let spaces = out.split_off(content);
     out.extend(quote);
     out.extend(open.into_iter().rev());

@@ -1,0 +1,123 @@
+//! Texts that an editor has opened: their names, versions and changes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::positions::{Encoding, Positions};
+
+/// A text that is open in the editor.
+#[derive(Debug, Clone)]
+pub struct OpenText {
+    /// Version of the editor.
+    pub version: i64,
+    /// Content.
+    pub text: Arc<str>,
+}
+
+/// Texts by URI.
+pub struct OpenTexts {
+    /// Units of positions.
+    pub encoding: Encoding,
+    texts: BTreeMap<String, OpenText>,
+}
+
+impl OpenTexts {
+    /// Begins without texts.
+    pub fn new(encoding: Encoding) -> OpenTexts {
+        OpenTexts { encoding, texts: BTreeMap::new() }
+    }
+
+    /// Applies `textDocument/didOpen`, `didChange` or `didClose`. Returns the URI, and the text unless it is closed.
+    pub fn apply(&mut self, method: &str, params: &Value) -> Option<(String, Option<OpenText>)> {
+        let document = &params["textDocument"];
+        let uri = document["uri"].as_str()?.to_owned();
+        let version = document["version"].as_i64().unwrap_or(0);
+        match method {
+            "textDocument/didOpen" => {
+                let text = document["text"].as_str()?.into();
+                self.texts.insert(uri.clone(), OpenText { version, text });
+            }
+            "textDocument/didChange" => {
+                let mut text = self.texts.get(&uri)?.text.to_string();
+                for change in params["contentChanges"].as_array()? {
+                    let new = change["text"].as_str()?;
+                    match change.get("range").filter(|range| !range.is_null()) {
+                        Some(range) => {
+                            let range = Positions::new(&text, self.encoding).range_of(&text, range)?;
+                            text.replace_range(range, new);
+                        }
+                        None => text = new.to_owned(),
+                    }
+                }
+                self.texts.insert(uri.clone(), OpenText { version, text: text.into() });
+            }
+            "textDocument/didClose" => _ = self.texts.remove(&uri),
+            _ => return None,
+        }
+        let open = self.texts.get(&uri).cloned();
+        Some((uri, open))
+    }
+}
+
+/// Returns the path of a `file:` URI; `None` for another one.
+pub fn path_of(uri: &str) -> Option<PathBuf> {
+    let rest = uri.strip_prefix("file://")?;
+    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut left = path.bytes();
+    while let Some(byte) = left.next() {
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        match byte {
+            b'%' => bytes.push(digit(left.next())? * 16 + digit(left.next())?),
+            byte => bytes.push(byte),
+        }
+    }
+    let path = String::from_utf8(bytes).ok()?;
+    // `/c:/folder`
+    let is_drive = path.as_bytes().get(2) == Some(&b':');
+    Some(PathBuf::from(if is_drive { path[1..].to_owned() } else { path }))
+}
+
+/// Returns the `file:` URI of a path.
+pub fn uri_of(path: &Path) -> String {
+    let path = path.display().to_string().replace('\\', "/");
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { "file:///".to_owned() };
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(byte)),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn uris_are_paths() {
+        assert_eq!(path_of("file:///a%20b/%C3%A9.yaml"), Some("/a b/\u{e9}.yaml".into()));
+        assert_eq!(path_of("file:///c%3A/x.yaml"), Some("c:/x.yaml".into()));
+        assert_eq!([path_of("untitled:1"), path_of("file:///%"), path_of("file:///%ff")], [None, None, None]);
+        assert_eq!(uri_of(Path::new("/a b/\u{e9}.yaml")), "file:///a%20b/%C3%A9.yaml");
+    }
+
+    #[test]
+    fn changes_are_applied_in_their_order() {
+        let mut texts = OpenTexts::new(Encoding::Utf16);
+        let document = json!({"uri": "x", "version": 1, "text": "\u{1f600}b\nc"});
+        texts.apply("textDocument/didOpen", &json!({"textDocument": document}));
+        let change = |line, from: u32, to: u32, text: &str| json!({"text": text, "range": {"start": {"line": line, "character": from}, "end": {"line": line, "character": to}}});
+        let changes = json!([change(0, 2, 3, "x\ny"), change(1, 0, 1, "z"), change(2, 5, 9, "!")]);
+        let changed = json!({"textDocument": {"uri": "x", "version": 2}, "contentChanges": changes});
+        let (_, open) = texts.apply("textDocument/didChange", &changed).unwrap();
+        assert_eq!(open.map(|open| (open.version, open.text.to_string())), Some((2, "\u{1f600}x\nz\nc!".to_owned())));
+        assert!(texts.apply("textDocument/didClose", &changed).unwrap().1.is_none());
+        assert!(texts.apply("textDocument/didChange", &changed).is_none());
+    }
+}
