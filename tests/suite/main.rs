@@ -30,6 +30,7 @@ mod inference_exported;
 mod inspect;
 mod kernels;
 mod library;
+mod lsp;
 mod memory;
 mod never_panics;
 mod next_release;

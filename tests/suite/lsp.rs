@@ -1,0 +1,435 @@
+//! `pte-emit lsp`, by a client that sends what editors send: requests at many positions of all examples, random edits,
+//! and texts and messages that are malformed.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+/// Client of a server process.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    next: i64,
+    /// Last version with messages, and the messages, by URI.
+    diagnostics: HashMap<String, (Value, Value)>,
+    utf8: bool,
+}
+
+impl Client {
+    fn raw() -> Client {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let piped = command.arg("lsp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let (sender, messages) = channel();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            loop {
+                let (mut line, mut size) = (String::new(), 0);
+                while output.read_line(&mut line).unwrap_or(0) > 0 && line != "\r\n" {
+                    size = line.trim().strip_prefix("Content-Length: ").map_or(size, |size| size.parse().unwrap());
+                    line.clear();
+                }
+                let mut body = vec![0; size];
+                if size == 0 || output.read_exact(&mut body).is_err() {
+                    return;
+                }
+                let _ = sender.send(serde_json::from_slice(&body).unwrap());
+            }
+        });
+        let input = child.stdin.take();
+        Client { child, input, messages, next: 0, diagnostics: HashMap::new(), utf8: false }
+    }
+
+    fn new(utf8: bool, options: Value) -> Client {
+        let mut client = Client::raw();
+        client.utf8 = utf8;
+        let encodings = if utf8 { json!(["utf-8", "utf-16"]) } else { json!(["utf-16"]) };
+        let capabilities = json!({"general": {"positionEncodings": encodings}});
+        let params = json!({"capabilities": capabilities, "initializationOptions": options});
+        let answer = client.request("initialize", params);
+        let expected = if utf8 { "utf-8" } else { "utf-16" };
+        assert_eq!(answer["capabilities"]["positionEncoding"], expected);
+        client.notify("initialized", json!({}));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        let body = message.to_string();
+        let input = self.input.as_mut().unwrap();
+        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    fn receive(&mut self) -> Value {
+        let message = self.messages.recv_timeout(Duration::from_secs(60)).expect("the server answers");
+        if message["method"] == "textDocument/publishDiagnostics" {
+            let params = &message["params"];
+            let uri = params["uri"].as_str().unwrap().to_owned();
+            self.diagnostics.insert(uri, (params["version"].clone(), params["diagnostics"].clone()));
+        }
+        message
+    }
+
+    /// Returns the answer, an object with `result` or `error`.
+    fn answer(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.answer(method, params.clone());
+        assert!(answer.get("error").is_none(), "{method} {params}: {answer}");
+        answer["result"].clone()
+    }
+
+    fn open(&mut self, uri: &str, text: &str) {
+        self.notify(
+            "textDocument/didOpen",
+            json!({"textDocument": {"uri": uri, "languageId": "yaml", "version": 1, "text": text}}),
+        );
+    }
+
+    /// Waits for the messages of a version.
+    fn diagnostics(&mut self, uri: &str, version: i64) -> Value {
+        while self.diagnostics.get(uri).is_none_or(|(known, _)| *known != version) {
+            self.receive();
+        }
+        self.diagnostics[uri].1.clone()
+    }
+
+    fn close(mut self) {
+        assert_eq!(self.request("shutdown", Value::Null), Value::Null);
+        self.notify("exit", Value::Null);
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    /// Units of a text in the encoding of the client.
+    fn units(&self, text: &str) -> usize {
+        if self.utf8 { text.len() } else { text.encode_utf16().count() }
+    }
+
+    fn position(&self, text: &str, at: usize) -> Value {
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        json!({"line": text[..at].matches('\n').count(), "character": self.units(&text[start..at])})
+    }
+
+    /// Fails for a range that is not in the text.
+    fn check_ranges(&self, text: &str, answer: &Value) {
+        let lines: Vec<&str> = text.split('\n').collect();
+        let at = |position: &Value| {
+            let number = |key: &str| usize::try_from(position[key].as_u64().unwrap()).unwrap();
+            let (line, column) = (number("line"), number("character"));
+            let text = lines.get(line).unwrap_or_else(|| panic!("line {line} of {}", lines.len()));
+            assert!(column <= self.units(text.trim_end_matches('\r')), "{position} in {text:?}");
+            (line, column)
+        };
+        match answer {
+            Value::Object(map) => {
+                if let (Some(start), Some(end)) = (map.get("start"), map.get("end")) {
+                    assert!(at(start) <= at(end), "{answer}");
+                }
+                map.values().for_each(|value| self.check_ranges(text, value));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.check_ranges(text, item)),
+            _ => {}
+        }
+    }
+
+    /// Sends all requests about a text.
+    fn ask_whole(&mut self, uri: &str, text: &str) {
+        let document = json!({"uri": uri});
+        for method in ["documentSymbol", "foldingRange", "semanticTokens/full", "documentLink", "codeLens"] {
+            let answer = self.request(&format!("textDocument/{method}"), json!({"textDocument": document}));
+            self.check_ranges(text, &answer);
+        }
+        let all = json!({"start": {"line": 0, "character": 0}, "end": self.position(text, text.len())});
+        let hints = self.request("textDocument/inlayHint", json!({"textDocument": document, "range": all}));
+        self.check_ranges(text, &hints);
+    }
+
+    /// Sends all requests about a position.
+    fn ask_at(&mut self, uri: &str, text: &str, at: usize) {
+        let position = self.position(text, at);
+        let params =
+            json!({"textDocument": {"uri": uri}, "position": position, "context": {"includeDeclaration": true}});
+        for method in
+            ["hover", "completion", "signatureHelp", "definition", "references", "documentHighlight", "prepareRename"]
+        {
+            let answer = self.request(&format!("textDocument/{method}"), params.clone());
+            self.check_ranges(text, &answer);
+            if method == "prepareRename" && !answer.is_null() {
+                let params = json!({"textDocument": {"uri": uri}, "position": position, "newName": "other_name"});
+                let renamed = self.answer("textDocument/rename", params);
+                self.check_ranges(text, &renamed["result"]);
+            }
+        }
+        let range = json!({"start": position, "end": position});
+        let params = json!({"textDocument": {"uri": uri}, "range": range, "context": {"diagnostics": []}});
+        let actions = self.request("textDocument/codeAction", params);
+        self.check_ranges(text, &actions);
+        let params = json!({"textDocument": {"uri": uri}, "positions": [position]});
+        let selections = self.request("textDocument/selectionRange", params);
+        self.check_ranges(text, &selections);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Pseudo-random numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % bound.max(1)
+    }
+
+    /// An offset of a character.
+    fn offset(&mut self, text: &str) -> usize {
+        let mut at = self.below(text.len() + 1);
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+fn uri(path: &Path) -> String {
+    format!("file://{}", path.display())
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folders = ["examples", "examples/malformed", "examples/malformed/security"];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn all_requests_are_answered_in_all_examples() {
+    for utf8 in [false, true] {
+        let mut client = Client::new(utf8, json!({"hints": {"memory": true}}));
+        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 + u64::from(utf8));
+        for path in examples().iter().skip(usize::from(utf8)).step_by(2) {
+            let (text, uri) = (std::fs::read_to_string(path).unwrap(), uri(path));
+            if text.len() > 100_000 {
+                continue;
+            }
+            client.open(&uri, &text);
+            let found = client.diagnostics(&uri, 1);
+            client.check_ranges(&text, &found);
+            // What is malformed is reported.
+            let is_malformed = text.starts_with("# ") && text.lines().next().unwrap().contains(" | verified: load ");
+            assert!(!is_malformed || found.as_array().is_some_and(|found| !found.is_empty()), "{uri}");
+            client.ask_whole(&uri, &text);
+            let at = numbers.offset(&text);
+            client.ask_at(&uri, &text, at);
+            client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+        }
+        client.close();
+    }
+}
+
+#[test]
+fn messages_after_random_edits_are_those_of_the_text() {
+    const PIECES: &[&str] = &[
+        "",
+        "\n",
+        "  ",
+        ": ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ", ",
+        "- ",
+        "\"",
+        "#",
+        "\u{1f600}",
+        "\u{e9}",
+        "aten::relu.out",
+        "out: z",
+        "sizes: [2]",
+        "1",
+        "x",
+        "tensor",
+        "methods:\n",
+        "\t",
+        "*a",
+        "&a ",
+        "---\n",
+        "${N}",
+        "${N:3}",
+        "\r\n",
+        "|\n",
+        "null",
+    ];
+    for (utf8, name) in [(false, "linear.yaml"), (true, "xnnpack_linear.yaml")] {
+        let mut client = Client::new(utf8, json!({}));
+        let path = root().join("examples").join(name);
+        let (original, uri) = (std::fs::read_to_string(&path).unwrap(), uri(&path));
+        let mut text = original.clone();
+        client.open(&uri, &text);
+        let (mut numbers, mut version) = (Numbers(7), 1);
+        for edit in 0..500 {
+            // Between the characters of an end of a line is no position of the protocol.
+            let offset = |numbers: &mut Numbers, text: &str| {
+                let at = numbers.offset(text);
+                if text[..at].ends_with('\r') { at - 1 } else { at }
+            };
+            let start = offset(&mut numbers, &text);
+            let mut end = (start + numbers.below(8)).min(text.len());
+            while !text.is_char_boundary(end) || text[..end].ends_with('\r') && end > start {
+                end -= 1;
+            }
+            let end = end.max(start);
+            let piece = PIECES[numbers.below(PIECES.len())];
+            let range = json!({"start": client.position(&text, start), "end": client.position(&text, end)});
+            text.replace_range(start..end, piece);
+            version += 1;
+            let change = json!({"range": range, "text": piece});
+            let document = json!({"uri": uri, "version": version});
+            client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}));
+            if edit % 25 == 24 {
+                let at = offset(&mut numbers, &text);
+                client.ask_at(&uri, &text, at);
+                client.ask_whole(&uri, &text);
+                let found = client.diagnostics(&uri, version);
+                client.check_ranges(&text, &found);
+                let mut fresh = Client::new(utf8, json!({}));
+                fresh.open(&uri, &text);
+                assert_eq!(found, fresh.diagnostics(&uri, 1), "{text}");
+            }
+            if edit % 50 == 49 {
+                text.clone_from(&original);
+                version += 1;
+                let document = json!({"uri": uri, "version": version});
+                let changes = json!([{"text": text}]);
+                client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes}));
+            }
+        }
+        client.close();
+    }
+}
+
+#[test]
+fn positions_are_in_the_units_of_the_client() {
+    let text = "# \u{1f600}\nmethods: {\"\u{1f600}\": {values: {n: 3}, outputs: [n]}}\n";
+    for (utf8, column) in [(false, 43), (true, 45)] {
+        let mut client = Client::new(utf8, json!({}));
+        client.open("untitled:1", text);
+        let position = json!({"line": 1, "character": column});
+        assert_eq!(position, client.position(text, text.find("n]").unwrap()));
+        let params = json!({"textDocument": {"uri": "untitled:1"}, "position": position});
+        let definition = client.request("textDocument/definition", params);
+        let at = client.position(text, text.find("n: 3").unwrap());
+        assert_eq!(definition["range"]["start"], at);
+        client.close();
+    }
+}
+
+#[test]
+fn hostile_texts_and_messages_have_messages() {
+    let mut client = Client::new(true, json!({"runtime": "0.0.1", "unknown": 1}));
+    let warned = (0..2).map(|_| client.receive()["params"]["message"].clone()).collect::<Vec<_>>();
+    assert!(warned.iter().all(|message| message.as_str().unwrap().starts_with("pte-emit: ")), "{warned:?}");
+    client.open("untitled:large", &" ".repeat((64 << 20) + 1));
+    assert_eq!(client.diagnostics("untitled:large", 1)[0]["code"], "Y-35");
+    client.open("untitled:binary", "\u{0}\u{1}\u{2}");
+    assert_eq!(client.diagnostics("untitled:binary", 1)[0]["code"], "Y-45");
+    client.open("untitled:half", "methods:\n  f:\n    inputs: [x");
+    assert_eq!(client.diagnostics("untitled:half", 1)[0]["code"], "Y-1");
+    let unknown = client.answer("textDocument/nothing", json!({"textDocument": {"uri": "untitled:half"}}));
+    assert_eq!(unknown["error"]["code"], -32601);
+    let closed = client.answer("textDocument/hover", json!({"textDocument": {"uri": "untitled:closed"}}));
+    assert!(closed["error"]["message"].as_str().unwrap().contains("not open"));
+    for params in [
+        json!({}),
+        json!(3),
+        json!({"textDocument": {"uri": "untitled:half"}, "position": {"line": -1, "character": 1.5}}),
+    ] {
+        client.answer("textDocument/hover", params.clone());
+        client.answer("textDocument/rename", params.clone());
+        client.answer("workspace/executeCommand", params);
+    }
+    client.close();
+    for bad in
+        ["Content-Length: 3\r\n\r\n{]}", "garbage\r\n\r\n", "Content-Length: x\r\n\r\n", "Content-Length: 2\r\n\r\n{}"]
+    {
+        let mut client = Client::raw();
+        client.input.as_mut().unwrap().write_all(bad.as_bytes()).unwrap();
+        drop(client.input.take());
+        let status = client.child.wait().unwrap();
+        let mut error = String::new();
+        client.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+        assert!(
+            matches!(status.code(), Some(1..=3)) && !error.contains("panicked") && !error.is_empty(),
+            "{bad}: {status} {error}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_disappears_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let (yaml, data) = (folder.path().join("m.yaml"), folder.path().join("w.bin"));
+    std::fs::write(&data, [1, 2, 3, 4]).unwrap();
+    let mut client = Client::new(true, json!({}));
+    client.open(&uri(&yaml), "named_data: {w: {file: w.bin}}\n");
+    assert_eq!(client.diagnostics(&uri(&yaml), 1), json!([]));
+    std::fs::remove_file(&data).unwrap();
+    client.diagnostics.clear();
+    client.notify("workspace/didChangeWatchedFiles", json!({"changes": []}));
+    let found = client.diagnostics(&uri(&yaml), 1);
+    assert!(found[0]["message"].as_str().unwrap().contains("w.bin"), "{found}");
+    client.close();
+}
+
+#[test]
+fn commands_are_those_of_the_command_line() {
+    let mut client = Client::new(true, json!({}));
+    let linear = uri(&root().join("examples/linear.yaml"));
+    let memory = client
+        .request("workspace/executeCommand", json!({"command": "pte-emit.memory", "arguments": [linear, "forward"]}));
+    assert!(memory["status"] == 0 && memory["text"].as_str().unwrap().contains("planned memory: 80 bytes"), "{memory}");
+    let report = client
+        .request("workspace/executeCommand", json!({"command": "pte-emit.report", "arguments": [linear, "forward"]}));
+    let page = report["file"].as_str().unwrap().strip_prefix("file://").unwrap().to_owned();
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<html"), "{report}");
+    std::fs::remove_file(page).unwrap();
+    let symbols = client.request("workspace/symbol", json!({"query": "weight"}));
+    assert_eq!(symbols, json!([]));
+    client.close();
+}
