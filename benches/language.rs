@@ -24,8 +24,8 @@ fn main() {
         let screen = middle..middle + 4000;
         let mut cases: Vec<Case<'_>> = vec![
             ("parse", Box::new(|| drop(black_box(tree::parse_with_ranges(&text))))),
-            ("messages after a key", Box::new(|| drop(black_box(new(&text).diagnostics())))),
-            ("messages of half a call", Box::new(|| drop(black_box(new(&half).diagnostics())))),
+            ("messages after a key", Box::new(|| _ = black_box(new(&text).diagnostics()))),
+            ("messages of half a call", Box::new(|| _ = black_box(new(&half).diagnostics()))),
             ("completion", Box::new(|| drop(black_box(whole.completions(middle))))),
             ("hover", Box::new(|| drop(black_box(whole.hover(middle + 6))))),
             ("signature", Box::new(|| drop(black_box(whole.signature(middle - 6))))),

@@ -54,7 +54,12 @@ type Cancelled = Arc<Mutex<HashSet<RequestId>>>;
 /// Messages that are not those of the protocol; input or output that cannot be read or written.
 pub fn run(_: &LspArguments) -> Result<Exit, Failure> {
     let (connection, threads) = Connection::stdio();
-    let served = serve(&connection);
+    let served = match connection.initialize_start() {
+        Ok((id, params)) => serve(&connection, id, &params),
+        // A client that says nothing.
+        Err(error) if error.channel_is_disconnected() => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
     drop(connection);
     let io = threads.join();
     match served {
@@ -67,9 +72,8 @@ pub fn run(_: &LspArguments) -> Result<Exit, Failure> {
     }
 }
 
-fn serve(connection: &Connection) -> Result<(), String> {
-    let (id, params) = connection.initialize_start().map_err(|error| error.to_string())?;
-    let client = Client::new(&params);
+fn serve(connection: &Connection, id: RequestId, params: &Value) -> Result<(), String> {
+    let client = Client::new(params);
     let (options, wrong) = settings::options(&params["initializationOptions"]);
     connection.initialize_finish(id, capabilities(client)).map_err(|error| error.to_string())?;
     wrong.iter().for_each(|message| warn(connection, message));
@@ -81,7 +85,7 @@ fn serve(connection: &Connection) -> Result<(), String> {
         send: Box::new(move |message| _ = out.send(message)),
         client,
         options,
-        folders: folders(&params),
+        folders: folders(params),
         cancelled: cancelled.clone(),
         texts: BTreeMap::new(),
     };

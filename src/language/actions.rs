@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{SourceAction, TextEdit};
 use super::symbols::NameKind;
-use super::{Analysis, SourceDocument};
 use crate::facade::model::Model;
 use crate::ir::yaml;
 use pte_model::diagnostics::clipped;
@@ -23,11 +23,11 @@ impl Analysis {
         let mut actions = Vec::new();
         for message in self.diagnostics() {
             let is_here = message.range.start <= range.end && range.start <= message.range.end;
-            if let Some(new) = message.replacement.filter(|_| is_here) {
-                let text = if new.starts_with('{') { new.clone() } else { yaml::operator(&new).into_owned() };
+            if let Some(new) = message.replacement.as_ref().filter(|_| is_here) {
+                let text = if new.starts_with('{') { new.clone() } else { yaml::operator(new).into_owned() };
                 let edits = vec![TextEdit { range: message.range.clone(), text }];
-                let title = format!("replace by `{}`", clipped(&new));
-                actions.push(SourceAction { title, corrects: Some(message.range), edits });
+                let title = format!("replace by `{}`", clipped(new));
+                actions.push(SourceAction { title, corrects: Some(message.range.clone()), edits });
             }
         }
         let Some((document, at)) = self.at(range.start) else { return actions };
@@ -264,7 +264,7 @@ fn add_entry(document: &SourceDocument, map: &SourceNode<'_>, text: &str, is_las
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
 
     /// The text after the action whose title begins with a text.
     fn after(text: &str, title: &str) -> String {

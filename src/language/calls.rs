@@ -1,8 +1,8 @@
 //! Signatures of the operators of calls.
 
+use super::analysis::{Analysis, SourceDocument};
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::CallSignature;
-use super::{Analysis, SourceDocument};
 use pte_operators::{Arg, OperatorDescription, Role};
 use pte_yaml::tree::SourceNode;
 
@@ -80,7 +80,7 @@ pub(super) fn markdown(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
 
     #[test]
     fn the_argument_at_the_cursor_is_active() {

@@ -6,13 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::calls;
 use super::hover;
 use super::outline::file_path;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{CompletionItem, CompletionKind};
 use super::symbols::{self, NameKind, Symbol};
-use super::{Analysis, SourceDocument};
 use crate::facade::source::Source;
 use crate::ir::shape::{Form, KeySpec, Shape};
 use crate::ir::yaml;
@@ -63,7 +63,7 @@ impl Analysis {
         let end = after.char_indices().find(|(at, c)| is_end(*c) || is_colon(*at)).map_or(after.len(), |(at, _)| at);
         let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
         let indent = &line[..line.len() - (at - start)];
-        if indent.trim_start().starts_with('#') || text.len() > super::MAX_TEXT {
+        if indent.trim_start().starts_with('#') || text.len() > super::analysis::MAX_TEXT {
             return Vec::new();
         }
         let marked = format!("{before}{MARK}{after}");
@@ -284,8 +284,8 @@ impl<'a> Completions<'a> {
         let scope = symbols::scopes(&self.document.syntax, self.at)(kind);
         let index = self.document.symbols();
         let base = if kind == NameKind::Value { self.argument(place) } else { None };
-        let known = self.analysis.documents.first().and_then(|_| self.facts_document());
-        let known = known.and_then(|document| document.facts(&self.analysis.options).assembled.as_ref());
+        let own = self.analysis.at(self.range.start).map(|(document, _)| document);
+        let known = own.and_then(|document| document.assembled(&self.analysis.options));
         let names: Vec<&Symbol> = index.names(kind, scope).map(|(_, symbol)| symbol).collect();
         for symbol in names {
             let method = symbol.method.wrapping_sub(1);
@@ -300,11 +300,6 @@ impl<'a> Completions<'a> {
             let detail = value.map_or_else(|| hover::kind_name(kind).to_owned(), pte_inspect::summary::describe);
             self.add(0, &symbol.name, CompletionKind::Name, &detail, "", escaped(&yaml::text(&symbol.name)));
         }
-    }
-
-    /// Returns the document of the text itself.
-    fn facts_document(&self) -> Option<&'a SourceDocument> {
-        self.analysis.at(self.range.start).map(|(document, _)| document)
     }
 
     /// Returns the type of the argument at the mark.
@@ -441,7 +436,7 @@ fn is_subsequence(word: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
 
     /// Labels, or the snippet of one label.
     fn labels(text: &str) -> Vec<String> {

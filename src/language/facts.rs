@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::LanguageOptions;
+use super::options::LanguageOptions;
 use crate::facade::documents::findings::Level;
 use crate::facade::documents::validation::validate_source;
 use crate::facade::inspection::MemoryOptions;
@@ -70,7 +70,7 @@ impl Facts {
     }
 
     /// Runs the stages. Errors of tests, and those of the layout, leave the program known.
-    fn assembled(source: &Arc<Source>) -> Result<Facts, Error> {
+    pub fn assembled(source: &Arc<Source>) -> Result<Facts, Error> {
         let (resolved, invalid_tests) = Document::parse(source)?.resolve_with_invalid_tests()?;
         let nodes = invalid_tests.into_iter().flat_map(|test| test.diagnostics).collect();
         let mut messages = source.report_nodes(nodes).diagnostics;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::places::{self, SourceCall};
 use super::results::{HintKind, InlayHint};
 use super::symbols::{NameKind, Occurrence};
-use super::{Analysis, SourceDocument};
 use pte_model::program::EValue;
 use pte_operators::{OperatorDescription, Role};
 use pte_yaml::tree::NodeValue;
@@ -31,7 +31,7 @@ impl Analysis {
 
     fn add_result(&self, document: &SourceDocument, name: &Occurrence, hints: &mut Vec<InlayHint>) {
         let symbol = &document.symbols().symbols[name.symbol];
-        let Some(assembled) = document.facts(&self.options).assembled.as_ref() else { return };
+        let Some(assembled) = document.assembled(&self.options) else { return };
         let method = symbol.method.wrapping_sub(1);
         let Some(index) = assembled.value(method, &symbol.name).filter(|_| symbol.kind == NameKind::Value) else {
             return;
@@ -89,8 +89,9 @@ fn add_arguments(document: &SourceDocument, inner: &Range<usize>, hints: &mut Ve
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::options_analysis;
-    use crate::language::{LanguageOptions, MAX_TEXT};
+    use crate::language::analysis::MAX_TEXT;
+    use crate::language::fixtures::options_analysis;
+    use crate::language::options::LanguageOptions;
 
     #[test]
     fn results_have_types_and_literals_names() {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::calls::markdown as operator;
 use super::places::{self, Place, Trail};
 use super::results::Hover;
 use super::symbols::{NameKind, Occurrence};
-use super::{Analysis, SourceDocument};
 use crate::ir::nodes::NodeDescription;
 use crate::ir::shape::{Form, KeySpec, Shape};
 use pte_check::Rule;
@@ -57,7 +57,7 @@ impl Analysis {
         let symbol = &symbols.symbols[name.symbol];
         let mut text = String::new();
         let method = symbol.method.wrapping_sub(1);
-        let assembled = document.facts(&self.options).assembled.as_ref();
+        let assembled = document.assembled(&self.options);
         let index = assembled.and_then(|assembled| assembled.value(method, &symbol.name));
         let value = index.and_then(|index| assembled?.evalue(method, index));
         if let Some(value) = value {
@@ -178,7 +178,7 @@ pub fn explain(code: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
 
     fn hover(text: &str) -> String {
         let (text, at) = marked(text);

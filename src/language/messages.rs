@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::results::{MessageLevel, SourceMessage};
-use super::{Analysis, SourceDocument};
 use crate::facade::documents::findings::Level;
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::element::{Element, Part};
@@ -25,14 +25,14 @@ const CONSEQUENCES: &[Code] = &[
 
 impl Analysis {
     /// Returns all messages, in the order of the text.
-    pub fn diagnostics(&self) -> Vec<SourceMessage> {
-        let mut messages: Vec<SourceMessage> =
-            self.errors.iter().map(|error| syntax(error, error.span.clone())).collect();
-        for document in &self.documents {
-            self.add_messages(document, &mut messages);
-        }
-        messages.sort_by(|a, b| (a.range.start, a.range.end).cmp(&(b.range.start, b.range.end)));
-        messages
+    pub fn diagnostics(&self) -> &[SourceMessage] {
+        self.messages.get_or_init(|| {
+            let of_error = |error: &SyntaxError| syntax(error, error.span.clone());
+            let mut messages: Vec<SourceMessage> = self.errors.iter().map(of_error).collect();
+            self.documents.iter().for_each(|document| self.add_messages(document, &mut messages));
+            messages.sort_by_key(|message| (message.range.start, message.range.end));
+            messages
+        })
     }
 
     fn add_messages(&self, document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
@@ -142,4 +142,90 @@ fn whole(document: &SourceDocument, at: &Range<usize>) -> Range<usize> {
     let text = document.syntax.text();
     let line = text.get(at.start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| at.start + newline);
     at.start..end.min(line).max(at.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::language::fixtures::analysis;
+    use crate::language::results::SourceMessage;
+
+    /// Messages as their code and text.
+    fn messages(text: &str) -> Vec<String> {
+        let found = analysis(text);
+        let line = |message: &SourceMessage| {
+            let first = message.message.lines().next().unwrap_or_default();
+            format!("{} `{}`: {first}", message.code, text.get(message.range.clone()).unwrap_or("OUTSIDE"))
+        };
+        found.diagnostics().iter().map(line).collect()
+    }
+
+    const RELU: &str = "methods:\n  f:\n    values:\n      a: {tensor: float32, sizes: [2]}\n    inputs: [a]\n    outputs: [b]\n    instructions:\n      - {kernel: aten::relu.out, args: [a], out: b}\n";
+
+    #[test]
+    fn messages_are_those_of_all_stages() {
+        assert_eq!(messages(RELU), [""; 0]);
+        let wrong = messages(&RELU.replace("float32", "float23"));
+        assert_eq!(wrong, ["Y-10 `float23`: unknown element type `float23`: expected a torch dtype, such as float32"]);
+        let unknown = messages(&RELU.replace("args: [a]", "args: [c]"));
+        assert!(unknown.iter().any(|message| message.starts_with("Y-14 `c`: unknown value `c`")), "{unknown:?}");
+        let unused = messages(&RELU.replace("    inputs", "      u: {tensor: float32, sizes: [2]}\n    inputs"));
+        assert!(unused.contains(&"Y-40 `u`: unused value `u`".to_owned()), "{unused:?}");
+        let finding = messages(&std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap());
+        assert!(finding.iter().any(|message| message.starts_with("T-21 ")), "{finding:?}");
+    }
+
+    #[test]
+    fn half_a_document_has_its_own_messages() {
+        let half = messages(&RELU.replace("sizes: [2]}", "sizez: [2]}").replace("outputs: [b]", "outputs: [b"));
+        assert_eq!(half.len(), 2, "{half:?}");
+        assert!(half[0].starts_with("Y-5 `sizez`: unknown key `sizez`") && half[1].starts_with("Y-1 "), "{half:?}");
+    }
+
+    #[test]
+    fn variables_and_several_documents_keep_their_positions() {
+        let text =
+            format!("name: ${{NAME:first}}\n{RELU}---\n{}", RELU.replace("[2]", "[${N}]").replace("float32", "float3"));
+        let found = messages(&text);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("Y-10 `float3`"), "{found:?}");
+        assert!(found[1].starts_with("Y-3 `${N}`: undefined variable `N`"), "{found:?}");
+        let second = text.rfind("args: [a").unwrap() + 7;
+        assert_eq!(analysis(&text).definition(second).unwrap().start, text.rfind("a: {tensor").unwrap());
+    }
+
+    #[test]
+    fn hostile_texts_are_refused() {
+        assert_eq!(messages("a: \0"), ["Y-45 `\0`: byte 3 is zero; expected YAML or JSON"]);
+        for text in [
+            "",
+            "[",
+            "{{{{",
+            "- - - -",
+            "\u{feff}",
+            "a: *b",
+            "%YAML",
+            "---\n---\n",
+            "methods:",
+            "methods: {f: {values: 3}}",
+        ] {
+            let found = analysis(text);
+            for at in 0..=text.len() {
+                let _ = (
+                    found.hover(at),
+                    found.completions(at),
+                    found.signature(at),
+                    found.references(at),
+                    found.selection(at),
+                );
+            }
+            let _ = (
+                found.diagnostics(),
+                found.symbols(),
+                found.folding(),
+                found.tokens(),
+                found.hints(0..text.len()),
+                found.actions(0..text.len()),
+            );
+        }
+    }
 }

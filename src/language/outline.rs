@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::hover::kind_name;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{FileLink, LensKind, MethodLens, OutlineItem, OutlineKind};
 use super::symbols::NameKind;
-use super::{Analysis, SourceDocument};
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
 /// Maps whose entries are in the outline, by shape and key, with the kind of their names.
@@ -101,7 +101,7 @@ impl Analysis {
     fn value_detail(&self, document: &SourceDocument, key: &MapKey<'_>, node: &SourceNode<'_>) -> String {
         let at = document.syntax.range(key.id).start;
         let method = document.symbols().at(at).map(|found| &document.symbols().symbols[found.symbol]);
-        let known = document.facts(&self.options).assembled.as_ref();
+        let known = document.assembled(&self.options);
         let described =
             known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &key.text));
         let dtype = places::entry(node, "tensor").map(|dtype| document.syntax.range(dtype.id));
@@ -250,8 +250,8 @@ fn instruction(document: &SourceDocument, node: &SourceNode<'_>) -> OutlineItem 
 
 #[cfg(test)]
 mod tests {
-    use crate::language::OutlineItem;
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
+    use crate::language::results::OutlineItem;
 
     fn lines(items: &[OutlineItem], indent: usize) -> String {
         let line = |item: &OutlineItem| {

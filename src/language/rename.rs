@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use super::analysis::{Analysis, SourceDocument};
 use super::places;
 use super::results::{Reference, TextEdit};
 use super::symbols::{NameKind, Occurrence};
-use super::{Analysis, SourceDocument};
 use crate::ir::yaml;
 use pte_model::diagnostics::clipped;
 use pte_yaml::tree::NodeValue;
@@ -118,7 +118,7 @@ fn has_string(document: &SourceDocument, method: usize, string: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::{analysis, marked};
+    use crate::language::fixtures::{analysis, marked};
 
     const TEXT: &str = "methods:\n  f:\n    values:\n      a: {tensor: float32, sizes: [2]}\n    inputs: [a]\n    outputs: [b]\n    instructions:\n      - {kernel: aten::relu.out, args: [a], out: b}\n  g:\n    values: {a: 1}\n    outputs: [a]\n";
 

@@ -29,7 +29,7 @@ pub struct SourceMessage {
     pub range: Range<usize>,
     /// Level.
     pub level: MessageLevel,
-    /// Code such as `Y-5`, or id of a rule such as `T-21`, which [`hover`](super::Analysis::hover) explains.
+    /// Code such as `Y-5`, or id of a rule such as `T-21`, which [`explain`](super::explain) describes.
     pub code: &'static str,
     /// Problem, with what is expected and the suggestion.
     pub message: String,

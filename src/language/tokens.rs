@@ -1,8 +1,8 @@
 //! Meaning of the words of a text, for colours.
 
+use super::analysis::{Analysis, SourceDocument};
 use super::places;
 use super::results::{SemanticToken, TokenKind};
-use super::{Analysis, SourceDocument};
 use crate::ir::shape::Form;
 use pte_yaml::tree::{NodeId, NodeValue};
 
@@ -76,7 +76,7 @@ impl Analysis {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::tests::analysis;
+    use crate::language::fixtures::analysis;
 
     #[test]
     fn words_have_their_meaning() {
