@@ -38,10 +38,10 @@ mod pipeline;
 
 mod assembly;
 mod detected;
+mod editor;
 mod emitter;
 mod facade;
 mod ir;
-pub mod language;
 mod layout;
 mod overrides;
 mod printer;
@@ -208,6 +208,15 @@ pub mod operators {
     pub use pte_operators::{
         Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
         OperatorSet, Role as OperatorArgRole, Signature,
+    };
+}
+
+/// Answers for editors about YAML that is being written (docs/editors.md).
+pub mod language {
+    pub use crate::editor::{
+        Analysis, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LanguageOptions,
+        LensKind, MAX_TEXT, MessageLevel, MethodLens, NameKind, OutlineItem, OutlineKind, Reference, SemanticToken,
+        SourceAction, SourceMessage, TextEdit, TokenKind, explain,
     };
 }
 

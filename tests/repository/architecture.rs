@@ -42,7 +42,7 @@ const LAYERS: &[(&str, Layers)] = &[
             // Unit tests of lower modules and of crates whose inputs are YAML.
             ("tests", 8, &[]),
             // Answers for editors, which ask the facade.
-            ("language", 7, &[]),
+            ("editor", 7, &[]),
             // Public API: with lib.rs and pipeline.rs.
             ("facade", 6, &[]),
             ("printer", 5, &["ir"]),
@@ -72,7 +72,7 @@ const QUESTIONS: &[&str] =
     &["pte_check", "pte_deploy", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce", "pte_report"];
 
 /// Modules of the root that use [`QUESTIONS`].
-const ASKING: &[&str] = &["facade", "assembly", "language", "tests"];
+const ASKING: &[&str] = &["facade", "assembly", "editor", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
 const FACADE: &[&str] = &["lib", "pipeline"];

@@ -65,8 +65,9 @@ pub struct Diagnostic<P = Span> {
     pub related: Vec<(P, String)>,
     /// Suggested fix.
     pub help: Option<String>,
-    /// Text in place of that at the position, which the help names; `None` if the help is not such a replacement.
-    pub replacement: Option<String>,
+    /// Range of [`Diagnostic::replacement`] in the help.
+    #[doc(hidden)]
+    pub replaced_by: Option<(u32, u32)>,
     /// Kind of the I/O error that is the cause; `None` if the source is invalid.
     pub io: Option<io::ErrorKind>,
 }
@@ -91,7 +92,7 @@ impl<P> Diagnostic<P> {
 
     /// Adds a suggested fix.
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
-        self.help = Some(help.into());
+        (self.help, self.replaced_by) = (Some(help.into()), None);
         self
     }
 
@@ -104,9 +105,31 @@ impl<P> Diagnostic<P> {
     }
 
     /// Suggests a name in place of the one at the position.
+    #[doc(hidden)]
     pub fn did_you_mean(mut self, name: &str) -> Diagnostic<P> {
-        self.replacement = Some(name.to_owned());
-        self.help(format!("did you mean `{name}`?"))
+        self.set_replacement("did you mean `", name, "`?");
+        self
+    }
+
+    /// Sets a help that consists of a text in place of that at the position, and what is before and after it.
+    #[doc(hidden)]
+    pub fn set_replacement(&mut self, before: &str, text: &str, after: &str) {
+        let range = u32::try_from(before.len()).ok().zip(u32::try_from(before.len() + text.len()).ok());
+        (self.help, self.replaced_by) = (Some(format!("{before}{text}{after}")), range);
+    }
+
+    /// Returns the text that the help suggests in place of that at the position; `None` if it suggests none.
+    ///
+    /// ```
+    /// use pte_model::diagnostics::{Code, Diagnostic};
+    ///
+    /// let unknown: Diagnostic = Code::UnknownKey.error(0..5, "unknown key `input`").suggest("input", ["inputs"]);
+    /// assert_eq!(unknown.replacement(), Some("inputs"));
+    /// assert_eq!(unknown.help("see the documentation").replacement(), None);
+    /// ```
+    pub fn replacement(&self) -> Option<&str> {
+        let (start, end) = self.replaced_by?;
+        self.help.as_deref()?.get(start as usize..end as usize)
     }
 
     /// Applies [`Diagnostic::suggest`] to the first `2 * SHOWN` of `messages` only, because the search is slow for long
@@ -130,9 +153,9 @@ impl<P> Diagnostic<P> {
     /// Maps the positions of a message. Drops positions without a counterpart.
     #[doc(hidden)]
     pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
-        let Diagnostic { severity, code, at, message, label, related, help, replacement, io } = self;
+        let Diagnostic { severity, code, at, message, label, related, help, replaced_by, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
-        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, replacement, io }
+        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, replaced_by, io }
     }
 }
 
@@ -147,7 +170,7 @@ impl Code {
             label: String::new(),
             related: Vec::new(),
             help: None,
-            replacement: None,
+            replaced_by: None,
             io: None,
         }
     }

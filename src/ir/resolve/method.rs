@@ -473,11 +473,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// position where a string is valid.
     pub(super) fn suggest_string(&mut self, name: &str) {
         let is_new = !self.names.contains_key(name) && !self.undeclared.contains(name);
-        if let Some(unknown) = self.diagnostics.last_mut().filter(|_| is_new) {
-            if unknown.help.is_none() {
-                unknown.help = Some(format!("for a string, write {{string: {}}}", clipped(name)));
-                unknown.replacement = Some(format!("{{string: {}}}", crate::ir::yaml::text(name)));
+        let text = crate::ir::yaml::text(name);
+        match self.diagnostics.last_mut().filter(|unknown| is_new && unknown.help.is_none()) {
+            Some(unknown) if text == clipped(name) => {
+                unknown.set_replacement("for a string, write ", &format!("{{string: {text}}}"), "");
             }
+            Some(unknown) => unknown.help = Some(format!("for a string, write {{string: {}}}", clipped(name))),
+            None => {}
         }
     }
 

@@ -174,12 +174,10 @@ impl Assembled {
         };
         let (chain, rest) =
             item(&rest, "chains[").map_or((0, &*rest), |(chain, rest)| (chain, rest.trim_start_matches('.')));
-        let parts: [(&str, fn(usize, usize) -> Part); 3] = [
-            ("values[", |_, value| Part::Value(value)),
-            ("delegates[", |_, delegate| Part::Delegate(delegate)),
-            ("instructions[", |chain, step| Part::Instruction(chain, step)),
-        ];
-        let part = parts.iter().find_map(|(list, part)| Some(part(chain, item(rest, list)?.0)));
+        let index = |list| item(rest, list).map(|(index, _)| index);
+        let part = index("values[").map(Part::Value);
+        let part = part.or_else(|| index("delegates[").map(Part::Delegate));
+        let part = part.or_else(|| index("instructions[").map(|step| Part::Instruction(chain, step)));
         let part = part.or_else(|| {
             let operator = item(rest, "operators[")?.0;
             let plan = program.plans().get(method)?;

@@ -1,5 +1,5 @@
-//! A text with its documents, whose parts are computed when a question needs them. The questions are methods in the other
-//! files.
+//! A text with its documents, whose parts are computed when a question needs them. The questions are methods in the
+//! other files.
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -436,7 +436,7 @@ fn is_subsequence(word: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     /// Labels, or the snippet of one label.
     fn labels(text: &str) -> Vec<String> {

@@ -66,7 +66,7 @@ impl Syntax {
 
     fn empty() -> Syntax {
         let root = SourceNode { id: NodeId(0), value: NodeValue::Null };
-        Syntax::whole(ParsedText::new("".into(), |_| SyntaxTree { root, ranges: vec![0..0] }))
+        Syntax::whole(ParsedText::new("".into(), |_| SyntaxTree { root, ranges: Vec::new() }))
     }
 
     /// Returns the text of the tree.

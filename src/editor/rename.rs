@@ -118,7 +118,7 @@ fn has_string(document: &SourceDocument, method: usize, string: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     const TEXT: &str = "methods:\n  f:\n    values:\n      a: {tensor: float32, sizes: [2]}\n    inputs: [a]\n    outputs: [b]\n    instructions:\n      - {kernel: aten::relu.out, args: [a], out: b}\n  g:\n    values: {a: 1}\n    outputs: [a]\n";
 

@@ -116,7 +116,7 @@ fn syntax(error: &SyntaxError, range: Range<usize>) -> SourceMessage {
 }
 
 fn of_diagnostic(document: &SourceDocument, diagnostic: &Diagnostic) -> SourceMessage {
-    let Diagnostic { code, at, message, label, related, help, replacement, .. } = diagnostic;
+    let Diagnostic { code, at, message, label, related, help, .. } = diagnostic;
     let label = if label.is_empty() { String::new() } else { format!(": {label}") };
     let help = help.as_ref().map_or_else(String::new, |help| format!("\nhelp: {help}"));
     let range = |at: &Range<usize>| document.outer(whole(document, at));
@@ -127,7 +127,7 @@ fn of_diagnostic(document: &SourceDocument, diagnostic: &Diagnostic) -> SourceMe
         message: format!("{message}{label}{help}"),
         related: related.iter().map(|(at, label)| (range(at), label.clone())).collect(),
         unnecessary: false,
-        replacement: replacement.clone(),
+        replacement: diagnostic.replacement().map(str::to_owned),
     }
 }
 
@@ -146,8 +146,8 @@ fn whole(document: &SourceDocument, at: &Range<usize>) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::analysis;
-    use crate::language::results::SourceMessage;
+    use crate::editor::fixtures::analysis;
+    use crate::editor::results::SourceMessage;
 
     /// Messages as their code and text.
     fn messages(text: &str) -> Vec<String> {

@@ -80,7 +80,7 @@ pub(super) fn markdown(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     #[test]
     fn the_argument_at_the_cursor_is_active() {

@@ -76,7 +76,7 @@ impl Analysis {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::analysis;
+    use crate::editor::fixtures::analysis;
 
     #[test]
     fn words_have_their_meaning() {

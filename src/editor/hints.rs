@@ -60,7 +60,7 @@ fn add_arguments(document: &SourceDocument, inner: &Range<usize>, hints: &mut Ve
         if range.end < inner.start || range.start > inner.end {
             return false;
         }
-        if !place.shape.is_some_and(|shape| shape.name == "instruction") {
+        if place.shape.is_none_or(|shape| shape.name != "instruction") {
             return !place.is_value_of("method", "values") && !place.is_named("data");
         }
         let Some(call) = SourceCall::of(place.node) else { return false };
@@ -89,9 +89,9 @@ fn add_arguments(document: &SourceDocument, inner: &Range<usize>, hints: &mut Ve
 
 #[cfg(test)]
 mod tests {
-    use crate::language::analysis::MAX_TEXT;
-    use crate::language::fixtures::options_analysis;
-    use crate::language::options::LanguageOptions;
+    use crate::editor::analysis::MAX_TEXT;
+    use crate::editor::fixtures::options_analysis;
+    use crate::editor::options::LanguageOptions;
 
     #[test]
     fn results_have_types_and_literals_names() {

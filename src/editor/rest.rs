@@ -54,8 +54,8 @@ pub(super) fn assembled(syntax: &Syntax, source: &Arc<Source>, messages: &[Diagn
     None
 }
 
-/// Returns the part of a document that an offset is in: an instruction, the declaration of a value, a test; else the key
-/// of a method.
+/// Returns the part of a document that an offset is in: an instruction, the declaration of a value, a test; else the
+/// key of a method.
 fn part(syntax: &Syntax, at: usize) -> Option<Range<usize>> {
     let places = places::trail(syntax, at).places;
     let is_part = |index: &usize| {
@@ -79,7 +79,7 @@ fn part(syntax: &Syntax, at: usize) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     #[test]
     fn types_are_known_beside_an_error() {

@@ -178,7 +178,7 @@ pub fn explain(code: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     fn hover(text: &str) -> String {
         let (text, at) = marked(text);

@@ -250,8 +250,8 @@ fn instruction(document: &SourceDocument, node: &SourceNode<'_>) -> OutlineItem 
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
-    use crate::language::results::OutlineItem;
+    use crate::editor::fixtures::{analysis, marked};
+    use crate::editor::results::OutlineItem;
 
     fn lines(items: &[OutlineItem], indent: usize) -> String {
         let line = |item: &OutlineItem| {

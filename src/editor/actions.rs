@@ -264,7 +264,7 @@ fn add_entry(document: &SourceDocument, map: &SourceNode<'_>, text: &str, is_las
 
 #[cfg(test)]
 mod tests {
-    use crate::language::fixtures::{analysis, marked};
+    use crate::editor::fixtures::{analysis, marked};
 
     /// The text after the action whose title begins with a text.
     fn after(text: &str, title: &str) -> String {
