@@ -25,7 +25,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// when a question first needs it, and once.
 ///
 /// ```
-/// use pte_emit::language::{Analysis, LanguageOptions};
+/// use pte_emit::language::{Analysis, LanguageOptions, MessageLevel, SourceMessage};
 ///
 /// let text = std::fs::read_to_string("examples/linear.yaml").unwrap();
 /// let linear = Analysis::new("linear.yaml", &text, "examples", &LanguageOptions::default());
@@ -34,11 +34,41 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// assert!(linear.hover(mm).unwrap().text.contains("float32 [1, 3]"));
 /// assert_eq!(linear.references(mm).len(), 2);
 ///
+/// // The results are plain data.
+/// use pte_emit::language::{
+///     CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LensKind, MethodLens,
+///     NameKind, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, TextEdit, TokenKind,
+/// };
+/// let hover: Hover = linear.hover(mm).unwrap();
+/// assert_eq!((&linear.text()[hover.range], linear.definition(mm)), ("mm", Some(mm..mm + 2)));
+/// let all: Vec<Reference> = linear.references(mm);
+/// assert!(all[0].writes && all[0].declares && linear.renameable(mm).is_ok());
+/// let edits: Vec<TextEdit> = linear.rename(mm, "product")?;
+/// assert_eq!(edits.len(), 2);
+/// let hints: Vec<InlayHint> = linear.hints(mm..mm + 2);
+/// assert_eq!((hints[0].kind, &*hints[0].label), (HintKind::Type, ": float32 [1, 3]"));
+/// let signature: CallSignature = linear.signature(mm).unwrap();
+/// assert!(signature.label.starts_with("aten::addmm.out(self: Tensor"));
+/// let items: Vec<CompletionItem> = linear.completions(mm);
+/// assert!(items.iter().any(|item| item.kind == CompletionKind::Name && item.label == "y"));
+/// let outline: Vec<OutlineItem> = linear.symbols();
+/// assert_eq!(outline[0].children[0].kind, OutlineKind::Name(NameKind::Method));
+/// let tokens: Vec<SemanticToken> = linear.tokens();
+/// assert_eq!(tokens[0].kind, TokenKind::Key);
+/// let actions: Vec<SourceAction> = linear.actions(mm..mm);
+/// assert_eq!(actions[0].title, "declare this result");
+/// let lenses: Vec<MethodLens> = linear.lenses();
+/// assert_eq!(lenses[0].kind, LensKind::Run);
+/// let links: Vec<FileLink> = linear.links();
+/// assert!(links.is_empty() && !linear.folding().is_empty() && linear.selection(mm)[0].contains(&mm));
+///
 /// // Half a document.
 /// let half = text.split_once("out: mm").unwrap().0;
 /// let half = Analysis::new("linear.yaml", half, "examples", &LanguageOptions::default());
-/// assert_eq!(half.diagnostics()[0].code, "Y-1");
-/// assert!(half.hover(mm - 30).unwrap().text.contains("aten::addmm.out"));
+/// let messages: &[SourceMessage] = half.diagnostics();
+/// assert_eq!((messages[0].code, messages[0].level), ("Y-1", MessageLevel::Error));
+/// assert!(half.hover(mm - 60).is_some() && half.text().len() < pte_emit::language::MAX_TEXT);
+/// # Ok::<(), String>(())
 /// ```
 pub struct Analysis {
     pub(super) text: Arc<str>,
