@@ -67,7 +67,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// let half = Analysis::new("linear.yaml", half, "examples", &LanguageOptions::default());
 /// let messages: &[SourceMessage] = half.diagnostics();
 /// assert_eq!((messages[0].code, messages[0].level), ("Y-1", MessageLevel::Error));
-/// assert!(half.hover(mm - 60).is_some() && half.text().len() < pte_emit::language::MAX_TEXT);
+/// assert!(half.hover(mm - 40).is_some() && half.text().len() < pte_emit::language::MAX_TEXT);
 /// # Ok::<(), String>(())
 /// ```
 pub struct Analysis {
