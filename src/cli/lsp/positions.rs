@@ -66,18 +66,18 @@ impl Positions {
     pub fn offset(&self, text: &str, line: usize, column: usize) -> usize {
         let Some(range) = self.lines.get(line) else { return self.len };
         let (mut low, mut high) = (range.start, range.end);
-        // The last offset whose column is not larger.
+        // The last character whose column is not larger. Inside of one, the units are not known.
         while low < high {
             let middle = low + (high - low).div_ceil(2);
+            let middle = (middle..high).find(|at| text.is_char_boundary(*at)).unwrap_or(high);
             let units = (middle - range.start) - (self.more(middle) - self.more(range.start));
-            // Inside of a character, `more` does not count it.
-            if units <= column { low = middle } else { high = middle - 1 }
+            if units <= column {
+                low = middle;
+            } else {
+                high = (low..middle).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(low);
+            }
         }
-        let mut at = low;
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
+        low
     }
 
     /// Returns the offset of a position of the protocol.
