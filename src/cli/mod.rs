@@ -206,7 +206,7 @@ enum Command {
     Run(run::RunArguments),
     /// Install the runtime that executes programs, or remove it.
     Runner(runners::RunnersArguments),
-    /// Answer an editor: messages, completion, types while you type.
+    /// Answer an editor: messages, completion, types as you type.
     ///
     /// A language server on standard input and output (LSP).
     Lsp(lsp::LspArguments),
