@@ -83,7 +83,14 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     };
     // Nothing is inferred from a node that violates a rule.
     let found = draft_sizes::outputs(node, sized).unwrap_or_default();
-    let bias = inferred::bias(node, |position| values[position].value, |position| values[position].quantization());
+    // The number of scales is compared first, so that the work is that of the scales in the graph.
+    let open = |position: usize| {
+        let Visited { value, has_quantization, .. } = &values[position];
+        let own = value.quantization.as_ref().filter(|_| !has_quantization)?;
+        let count = own.params.floats(0).len();
+        (count > 0 && count as u64 == value.scales().max(1)).then_some(*value)
+    };
+    let bias = inferred::bias(node, open, |position| values[position].quantization());
     if let Some((position, found)) = inferred::dynamic(node, |position| values[position].value) {
         let value = &mut values[position];
         if !std::mem::replace(&mut value.is_read, true) {

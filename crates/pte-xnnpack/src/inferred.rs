@@ -88,21 +88,20 @@ pub fn bias_position(node: &DraftNode) -> Option<usize> {
 
 /// Returns the position of the constant that is the bias of an operation, and the quantization that follows from an
 /// input with one scale and a filter whose scales are listed; `None` if it does not fit the type and sizes of the bias.
-/// `value` returns the value at a position, `quantization` its quantization if it is known.
+/// `open` returns the value at a position if its quantization is asked for, `quantization` the one that is known.
 pub fn bias<'d>(
     node: &DraftNode,
-    value: impl Fn(usize) -> &'d DraftValue,
+    open: impl Fn(usize) -> Option<&'d DraftValue>,
     quantization: impl Fn(usize) -> Option<&'d DraftQuantization>,
 ) -> Option<(usize, DraftQuantization)> {
     use FieldContent::{Float, Floats, Int, UInt};
     let position = bias_position(node)?;
+    let bias = open(position).filter(|bias| bias.constant.is_some())?;
     let input = quantization(node.values(false).next()?).filter(|input| input.kind() == QuantParams::PerTensor)?;
     let filter = quantization(operand(node, "filter_id")?).filter(|filter| filter.scales.is_none())?;
     let scale = *input.params.floats(per_tensor_quant::scale).first()?;
     // The scales are in the first slot of both tables.
     let scales = filter.params.floats(per_tensor_quant::scale).iter().map(|filter| bias_scale(scale, *filter));
-    let bias = value(position);
-    bias.constant.as_ref()?;
     let found = match filter.kind() {
         kind @ QuantParams::PerTensor if bias.datatype == QINT32 => {
             DraftQuantization::new(kind, scales.map(Float).chain([Int(0)]))

@@ -49,7 +49,7 @@ pub(super) fn payload<'d, 'a>(
         return None;
     }
     let before = finder.diagnostics.len();
-    let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new() };
+    let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new(), scales: MAX_SCALES };
     let draft = resolver.draft();
     let complete = draft.complete();
     let named = resolver.values.iter().zip(&complete.values);
@@ -65,6 +65,9 @@ pub(super) fn payload<'d, 'a>(
 
 /// Highest slot of a table, because the size of its vtable has 16 bits.
 const MAX_SLOT: u16 = 32764;
+
+/// Maximum number of scales of biases that are inferred: many biases may have the same filter of many channels.
+const MAX_SCALES: usize = 1 << 24;
 
 /// A value while the nodes are resolved.
 struct OpenValue<'d> {
@@ -90,6 +93,8 @@ struct GraphResolver<'d, 'a, 'f> {
     /// Positions of values by name.
     names: HashMap<&'d str, usize>,
     values: Vec<OpenValue<'d>>,
+    /// Number of scales that may still be inferred.
+    scales: usize,
 }
 
 impl<'d, 'a> GraphResolver<'d, 'a, '_> {
@@ -567,9 +572,12 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         }
         let values = &self.values;
         let quantization = |position: usize| values[position].draft.quantization.as_ref();
-        let value = |position: usize| &values[position].draft;
-        let found = [inferred::dynamic(draft, value), inferred::bias(draft, value, quantization)];
-        for (operand, found) in found.into_iter().flatten() {
+        let has_room = self.scales > 0;
+        let open =
+            |position: usize| Some(&values[position].draft).filter(|value| value.quantization.is_none() && has_room);
+        let dynamic = inferred::dynamic(draft, |position| &values[position].draft);
+        for (operand, found) in [dynamic, inferred::bias(draft, open, quantization)].into_iter().flatten() {
+            self.scales = self.scales.saturating_sub(found.params.floats(0).len());
             self.values[operand].draft.quantization.get_or_insert(found);
         }
     }
