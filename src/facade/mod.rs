@@ -9,6 +9,7 @@ pub mod edit;
 pub mod explain;
 pub mod firmware;
 pub mod for_runtime;
+pub mod formatting;
 pub mod golden;
 pub mod inspection;
 pub mod kernels;

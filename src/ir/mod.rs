@@ -14,6 +14,7 @@ pub mod json_schema;
 pub mod nodes;
 pub mod resolve;
 pub mod shape;
+pub mod style;
 mod synonyms;
 pub mod write;
 pub mod yaml;

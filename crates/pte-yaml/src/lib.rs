@@ -13,5 +13,7 @@ pub use pte_model;
 struct Readme;
 
 pub mod bytes;
+pub mod format;
+pub mod quotes;
 pub mod template;
 pub mod tree;

@@ -44,29 +44,15 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
     while let Some(found) = text[rest..].find("${").filter(|_| out.len() <= MAX_FILLED && errors.len() < MAX_ERRORS) {
         let start = rest + found;
         out.push_str(&text[rest..start]);
-        let inside = &text[start + 2..];
-        let mut window = inside.len().min(WINDOW);
-        while !inside.is_char_boundary(window) {
-            window -= 1;
-        }
-        let line = inside[..window].lines().next().unwrap_or_default();
-        let Some(end) = line.find('}') else {
-            errors.push(error(
-                start..start + 2,
-                "`${` has no `}` on its line; for the characters themselves write \"\\x24{\"",
-            ));
-            rest = start + 2;
-            continue;
+        let (end, variable) = variable(text, start);
+        rest = end;
+        let (name, default) = match variable {
+            Ok(found) => found,
+            Err(error) => {
+                errors.push(error);
+                continue;
+            }
         };
-        let (name, default) = match line[..end].split_once(':') {
-            Some((name, default)) => (name, Some(default)),
-            None => (&line[..end], None),
-        };
-        rest = start + 2 + end + 1;
-        if !is_name(name) {
-            errors.push(error(start..rest, &format!("`{name}` is not a name; expected letters, digits and _")));
-            continue;
-        }
         used.insert(name);
         match definitions.get(name).map(String::as_str).or(default) {
             Some(value) => {
@@ -96,6 +82,49 @@ pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result
     }
     out.push_str(&text[rest..]);
     Ok(Expansion { text: Cow::Owned(out), used, quoted_numbers, replaced })
+}
+
+/// A variable: its name and its default.
+type Variable<'t> = (&'t str, Option<&'t str>);
+
+/// Reads the variable that begins at `start`. Returns the position after it, too.
+fn variable(text: &str, start: usize) -> (usize, Result<Variable<'_>, SyntaxError>) {
+    let inside = &text[start + 2..];
+    let mut window = inside.len().min(WINDOW);
+    while !inside.is_char_boundary(window) {
+        window -= 1;
+    }
+    let line = inside[..window].lines().next().unwrap_or_default();
+    let Some(end) = line.find('}') else {
+        let message = "`${` has no `}` on its line; for the characters themselves write \"\\x24{\"";
+        return (start + 2, Err(error(start..start + 2, message)));
+    };
+    let (name, default) = match line[..end].split_once(':') {
+        Some((name, default)) => (name, Some(default)),
+        None => (&line[..end], None),
+    };
+    let end = start + 2 + end + 1;
+    if !is_name(name) {
+        let message = format!("`{name}` is not a name; expected letters, digits and _");
+        return (end, Err(error(start..end, &message)));
+    }
+    (end, Ok((name, default)))
+}
+
+/// Returns the byte ranges of all variables, in ascending order.
+///
+/// # Errors
+/// The first malformed one.
+pub fn variables(text: &str) -> Result<Vec<Range<usize>>, SyntaxError> {
+    let (mut ranges, mut rest) = (Vec::new(), 0);
+    while let Some(found) = text[rest..].find("${") {
+        let start = rest + found;
+        let (end, variable) = variable(text, start);
+        variable?;
+        ranges.push(start..end);
+        rest = end;
+    }
+    Ok(ranges)
 }
 
 /// Returns true for a string that is a number without quotes.

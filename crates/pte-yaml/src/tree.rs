@@ -208,6 +208,28 @@ const MAX_KEY: usize = 1 << 16;
 /// many aliases.
 const MAX_REPEATED: usize = 100_000;
 
+/// Returns a parser of YAML with the limits of sources.
+pub(crate) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
+    let options = granit_parser::options! {
+        emit_comments: false,
+        simple_key_max_lookahead: MAX_KEY,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    };
+    Parser::new_from_str_with_options(text, options)
+}
+
+/// Returns a parser whose events include comments.
+pub(crate) fn parser_with_comments(text: &str) -> Parser<'_, StrInput<'_>> {
+    let options = granit_parser::options! {
+        max_buffered_comment_events: usize::MAX,
+        simple_key_max_lookahead: MAX_KEY,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    };
+    Parser::new_from_str_with_options(text, options)
+}
+
 /// Builds the tree from the events of the parser, without recursion.
 struct TreeBuilder<'a> {
     text: &'a str,
@@ -252,15 +274,9 @@ struct OpenNode<'a> {
 
 impl<'a> TreeBuilder<'a> {
     fn new(text: &'a str, with_spans: bool) -> TreeBuilder<'a> {
-        let options = granit_parser::options! {
-            emit_comments: false,
-            simple_key_max_lookahead: MAX_KEY,
-            flow_nesting_limit: MAX_DEPTH,
-            block_nesting_limit: MAX_DEPTH,
-        };
         TreeBuilder {
             text,
-            parser: Parser::new_from_str_with_options(text, options),
+            parser: parser(text),
             next: 0,
             open: Vec::new(),
             items: Vec::new(),
@@ -452,7 +468,7 @@ impl<'a> TreeBuilder<'a> {
 }
 
 /// Returns the byte range of a span.
-fn range(text: &str, span: &Span) -> Range<usize> {
+pub(crate) fn range(text: &str, span: &Span) -> Range<usize> {
     let range = span.byte_range().unwrap_or_default();
     range.start.min(text.len())..range.end.min(text.len())
 }
@@ -504,7 +520,7 @@ fn unknown_tag(tag: &Tag) -> String {
 }
 
 /// Returns the error of the parser, with its position.
-fn scan_error(text: &str, error: &ScanError) -> SyntaxError {
+pub(crate) fn scan_error(text: &str, error: &ScanError) -> SyntaxError {
     let marker = error.marker();
     let at = marker.byte_offset().unwrap_or(text.len()).min(text.len());
     let length = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);

@@ -1,0 +1,193 @@
+//! Canonical layout of YAML: indentation, brackets and quotes. Comments, the spelling of numbers, anchors, block scalars
+//! and variables stay; so does the meaning, which is verified.
+//!
+//! A [`Policy`] says which lists and maps are blocks. [`concrete`] reads what was written, [`layout`] writes it.
+
+mod concrete;
+mod layout;
+
+use pte_model::diagnostics::Code;
+
+use crate::template;
+use crate::tree::{self, NodeValue, SourceNode, SyntaxError};
+use concrete::{Builder, Collection, ConcreteDocument, Content, Entry};
+use granit_parser::Event;
+
+/// Largest number of bytes of a line that several lines are joined to.
+pub const WIDTH: usize = 110;
+
+/// Arrangement of a list or a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrangement {
+    /// A line for each entry.
+    Block,
+    /// Brackets on one line. Several lines that do not fit into [`WIDTH`] stay several.
+    Line,
+    /// A line for each entry if an entry is a block, brackets otherwise.
+    OfEntries,
+    /// Brackets on one line that fits into [`WIDTH`], otherwise a line for each entry.
+    Fitted,
+}
+
+/// Decides the arrangement of lists and maps by their place in the document.
+pub trait Policy {
+    /// Place of a node.
+    type Place: Copy;
+
+    /// Returns the place of the root.
+    fn root(&self) -> Self::Place;
+    /// Returns the place of the value of a key.
+    fn value(&self, map: Self::Place, key: &str) -> Self::Place;
+    /// Returns the place of the items of a list.
+    fn item(&self, list: Self::Place) -> Self::Place;
+    /// Returns the arrangement of a list or a map.
+    fn arrangement(&self, place: Self::Place) -> Arrangement;
+    /// Returns true if a string in quotes that needs none loses them.
+    fn drops_quotes(&self, place: Self::Place) -> bool;
+}
+
+/// Formats a source, which may have several documents and variables.
+///
+/// ```
+/// use pte_yaml::format::{Arrangement, Policy, format};
+///
+/// struct Blocks;
+/// impl Policy for Blocks {
+///     type Place = u32;
+///     fn root(&self) -> u32 { 0 }
+///     fn value(&self, map: u32, _: &str) -> u32 { map + 1 }
+///     fn item(&self, list: u32) -> u32 { list + 1 }
+///     fn arrangement(&self, depth: u32) -> Arrangement { if depth < 1 { Arrangement::Block } else { Arrangement::Line } }
+///     fn drops_quotes(&self, _: u32) -> bool { true }
+/// }
+///
+/// let text = "{a: 'x', # first\n b:\n - 0x10\n - 2}";
+/// assert_eq!(format(text, &Blocks).unwrap(), "a: x  # first\nb: [0x10, 2]\n");
+/// ```
+///
+/// # Errors
+/// The first [`SyntaxError`] of the source. One of [`Code::UnmetRequest`] if the result would have another meaning.
+pub fn format<P: Policy>(text: &str, policy: &P) -> Result<String, SyntaxError> {
+    // Errors have the positions of the source as it is.
+    for (document, start) in masked_documents(text)? {
+        tree::parse(&document)
+            .map_err(|error| SyntaxError { span: error.span.start + start..error.span.end + start, ..error })?;
+    }
+    let source = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let source =
+        if source.contains('\r') { source.replace("\r\n", "\n").replace('\r', "\n") } else { source.to_owned() };
+    let mut out = String::with_capacity(source.len());
+    let masked = masked_documents(&source)?;
+    let variables = template::variables(&source)?;
+    for (document, start) in &masked {
+        let end = start + document.len();
+        let inside = variables.iter().filter(|range| range.start >= *start && range.end <= end);
+        let inside: Vec<_> = inside.map(|range| range.start - start..range.end - start).collect();
+        let mut concrete = Builder::new(&source[*start..end], document, &inside).build()?;
+        arrange(&mut concrete, policy);
+        layout::write(&concrete, policy, &mut out);
+    }
+    verify(&source, &masked, &out)?;
+    Ok(out)
+}
+
+/// Returns the documents of a source, each with its start, with words of the same length in place of variables.
+fn masked_documents(text: &str) -> Result<Vec<(String, usize)>, SyntaxError> {
+    let mut masked = text.as_bytes().to_vec();
+    for range in template::variables(text)? {
+        masked[range].fill(b'v');
+    }
+    let masked = String::from_utf8(masked).unwrap_or_default();
+    let mut start = 0;
+    let documents = template::documents(&masked).into_iter();
+    Ok(documents
+        .map(|(_, document)| {
+            let begin = start;
+            start += document.len();
+            (document.to_owned(), begin)
+        })
+        .collect())
+}
+
+/// Sets the arrangement of all lists and maps.
+fn arrange<P: Policy>(document: &mut ConcreteDocument<'_>, policy: &P) {
+    /// Returns true for a block.
+    fn visit<P: Policy>(entry: &mut Entry<'_>, place: P::Place, policy: &P) -> bool {
+        let Content::Collection(collection) = &mut entry.content else { return false };
+        let Collection { is_map, entries, .. } = &mut **collection;
+        let mut has_block = false;
+        for entry in entries {
+            let place = match (&entry.key, *is_map) {
+                (Some(key), true) => policy.value(place, &key.text),
+                _ => policy.item(place),
+            };
+            has_block |= visit(entry, place, policy);
+        }
+        collection.arrangement = match policy.arrangement(place) {
+            Arrangement::OfEntries if has_block => Arrangement::Block,
+            Arrangement::OfEntries => Arrangement::Line,
+            arrangement => arrangement,
+        };
+        collection.arrangement == Arrangement::Block && !collection.entries.is_empty()
+    }
+    if let Some(root) = &mut document.root {
+        visit(root, policy.root(), policy);
+    }
+}
+
+/// Compares the formatted source with the original: the trees, the comments and the variables.
+fn verify(source: &str, documents: &[(String, usize)], out: &str) -> Result<(), SyntaxError> {
+    let lost = |what: &str| SyntaxError {
+        code: Code::UnmetRequest,
+        span: 0..0,
+        message: format!("internal error: formatting would change {what}; the source stays as it is"),
+    };
+    let formatted = masked_documents(out).map_err(|_| lost("the variables"))?;
+    if formatted.len() != documents.len() {
+        return Err(lost("the number of documents"));
+    }
+    let variables = |text: &str| {
+        template::variables(text)
+            .map(|ranges| ranges.into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>())
+    };
+    if variables(source)? != variables(out)? {
+        return Err(lost("the variables"));
+    }
+    for ((before, start), (after, at)) in documents.iter().zip(&formatted) {
+        let same = tree::parse(after).is_ok_and(|found| tree::parse(before).is_ok_and(|old| is_same(&old, &found)));
+        if !same {
+            return Err(lost("the meaning"));
+        }
+        let (old, new) = (&source[*start..start + before.len()], &out[*at..at + after.len()]);
+        if comments(old, before)? != comments(new, after)? {
+            return Err(lost("the comments"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns true for trees of the same values.
+fn is_same(a: &SourceNode<'_>, b: &SourceNode<'_>) -> bool {
+    match (&a.value, &b.value) {
+        (NodeValue::Float(a), NodeValue::Float(b)) => a.to_bits() == b.to_bits(),
+        (NodeValue::List(a), NodeValue::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (NodeValue::Map(a), NodeValue::Map(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((key, a), (other, b))| key.text == other.text && is_same(a, b))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// Returns all comments in the order of the source, as the parser finds them.
+fn comments<'a>(text: &'a str, masked: &str) -> Result<Vec<&'a str>, SyntaxError> {
+    let mut parser = tree::parser_with_comments(masked);
+    let mut ranges = Vec::new();
+    while let Some(event) = parser.next_event() {
+        let (event, span) = event.map_err(|error| tree::scan_error(masked, &error))?;
+        if let Event::Comment(..) = event {
+            ranges.push(tree::range(masked, &span));
+        }
+    }
+    ranges.sort_unstable_by_key(|range| range.start);
+    Ok(ranges.into_iter().map(|range| text[range].trim_end()).collect())
+}
