@@ -281,6 +281,7 @@ pub mod command {
     pub use crate::facade::running::{file_of, has_extension};
     pub use pte_deploy::embed::BANNER as EMBED_BANNER;
     pub use pte_deploy::firmware::is_generated as is_generated_firmware_file;
+    pub use pte_diff::lines::unified;
     pub use pte_diff::{DiffRow, DiffStyle, DiffText, is_null_device};
     pub use pte_model::data::workers;
     #[cfg(any(target_family = "wasm", feature = "host-files"))]

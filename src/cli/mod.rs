@@ -28,6 +28,7 @@ pub mod explain;
 mod extract;
 pub mod findings;
 mod firmware;
+mod fmt;
 pub mod formats;
 mod generate;
 mod golden;
@@ -105,6 +106,10 @@ enum Command {
     Assemble(Box<assemble::AssembleArguments>),
     /// Print a file as YAML that reproduces it byte for byte.
     Dump(dump::DumpArguments),
+    /// Lay YAML out as `dump` prints it, with its comments.
+    ///
+    /// Its meaning stays.
+    Fmt(fmt::FmtArguments),
     /// Validate .pte, .ptd and .bpte files, or those of YAML.
     Check(check::CheckArguments),
     /// Explain errors and logs of ExecuTorch, rules of `check`.
@@ -319,6 +324,7 @@ fn execute(cli: Cli, messages: &io::Messages) -> Result<Exit, exit::Failure> {
     match cli.command {
         Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
+        Some(Command::Fmt(arguments)) => fmt::run(&arguments, messages),
         Some(Command::Check(arguments)) => check::run(&arguments, messages),
         Some(Command::Explain(arguments)) => explain::run(&arguments, messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, messages),
