@@ -34,6 +34,7 @@ pub fn trials() -> Vec<Trial> {
         check(),
         explain(),
         commands(),
+        fmt(),
         fuzz_seeds(),
         whole(),
     ];
@@ -314,6 +315,17 @@ fn annotate() -> Vec<Trial> {
         })
     };
     inputs("tests/golden/snapshots/annotate").into_iter().map(test).collect()
+}
+
+/// The output of `fmt`.
+fn fmt() -> Vec<Trial> {
+    let test = |case: Case| {
+        trial(format!("snapshots/fmt/{}", case.name()), move || {
+            let found = Model::open(&case.input).unwrap().formatted().unwrap();
+            snapshot::check(&format!("fmt/{}.stdout", case.name()), &found);
+        })
+    };
+    inputs("tests/golden/snapshots/fmt").into_iter().map(test).collect()
 }
 
 /// The findings of `check`: of `examples/malformed`, each named by the rule that its first line names, of the sources

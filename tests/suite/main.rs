@@ -21,6 +21,7 @@ mod explain;
 mod faults;
 mod firmware;
 mod fixtures;
+mod fmt;
 mod for_runtime;
 mod foreign;
 mod generate;

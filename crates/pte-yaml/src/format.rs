@@ -61,7 +61,7 @@ pub trait Policy {
 ///     fn drops_quotes(&self, _: u32) -> bool { true }
 /// }
 ///
-/// let text = "{a: 'x', # first\n b:\n - 0x10\n - 2}";
+/// let text = "a:   'x' # first\nb:\n - 0x10\n - 2";
 /// assert_eq!(format(text, &Blocks).unwrap(), "a: x  # first\nb: [0x10, 2]\n");
 /// ```
 ///
@@ -85,7 +85,7 @@ pub fn format<P: Policy>(text: &str, policy: &P) -> Result<String, SyntaxError> 
         let inside: Vec<_> = inside.map(|range| range.start - start..range.end - start).collect();
         let mut concrete = Builder::new(&source[*start..end], document, &inside).build()?;
         arrange(&mut concrete, policy);
-        layout::write(&concrete, policy, &mut out);
+        layout::write(&concrete, &mut out);
     }
     verify(&source, &masked, &out)?;
     Ok(out)
@@ -109,26 +109,33 @@ fn masked_documents(text: &str) -> Result<Vec<(String, usize)>, SyntaxError> {
         .collect())
 }
 
-/// Sets the arrangement of all lists and maps.
+/// Sets what the policy decides, and moves comments to where they are written.
 fn arrange<P: Policy>(document: &mut ConcreteDocument<'_>, policy: &P) {
     /// Returns true for a block.
     fn visit<P: Policy>(entry: &mut Entry<'_>, place: P::Place, policy: &P) -> bool {
-        let Content::Collection(collection) = &mut entry.content else { return false };
-        let Collection { is_map, entries, .. } = &mut **collection;
-        let mut has_block = false;
-        for entry in entries {
-            let place = match (&entry.key, *is_map) {
-                (Some(key), true) => policy.value(place, &key.text),
-                _ => policy.item(place),
-            };
-            has_block |= visit(entry, place, policy);
+        let mut is_block = false;
+        if let Content::Text(text) = &mut entry.content {
+            text.drops_quotes = policy.drops_quotes(place);
         }
-        collection.arrangement = match policy.arrangement(place) {
-            Arrangement::OfEntries if has_block => Arrangement::Block,
-            Arrangement::OfEntries => Arrangement::Line,
-            arrangement => arrangement,
-        };
-        collection.arrangement == Arrangement::Block && !collection.entries.is_empty()
+        if let Content::Collection(collection) = &mut entry.content {
+            let Collection { is_map, entries, .. } = &mut **collection;
+            let mut has_block = false;
+            for entry in entries {
+                let place = match (&entry.key, *is_map) {
+                    (Some(key), true) => policy.value(place, &key.text),
+                    _ => policy.item(place),
+                };
+                has_block |= visit(entry, place, policy);
+            }
+            collection.arrangement = match policy.arrangement(place) {
+                Arrangement::OfEntries if has_block => Arrangement::Block,
+                Arrangement::OfEntries => Arrangement::Line,
+                arrangement => arrangement,
+            };
+            is_block = collection.arrangement == Arrangement::Block && !collection.entries.is_empty();
+        }
+        entry.lift();
+        is_block
     }
     if let Some(root) = &mut document.root {
         visit(root, policy.root(), policy);

@@ -126,9 +126,12 @@ impl MethodText<'_> {
             None => out.push_str("    container_meta: null\n"),
             Some(meta) => {
                 let quoted = |text: &Option<String>| {
-                    // Single quotes suit JSON; nonprintable characters and variables need double quotes.
+                    // Single quotes suit JSON with strings; nonprintable characters and variables need double quotes.
                     text.as_ref().map_or("null".into(), |text| {
-                        match text.chars().all(|c| (' '..='~').contains(&c)) && !text.contains("${") {
+                        match text.chars().all(|c| (' '..='~').contains(&c))
+                            && text.contains('"')
+                            && !text.contains("${")
+                        {
                             true => format!("'{}'", text.replace('\'', "''")),
                             false => yaml::quoted(text),
                         }

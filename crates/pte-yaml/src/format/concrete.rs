@@ -21,6 +21,16 @@ pub enum Line<'a> {
     Comment(&'a str, usize),
 }
 
+impl<'a> Line<'a> {
+    /// Returns the comment.
+    pub fn comment(&self) -> Option<&'a str> {
+        match self {
+            Line::Comment(comment, _) => Some(comment),
+            Line::Blank => None,
+        }
+    }
+}
+
 /// What surrounds an entry.
 #[derive(Debug, Default)]
 pub struct Notes<'a> {
@@ -76,6 +86,8 @@ pub struct Text<'a> {
     pub style: ScalarStyle,
     /// The source, if it has variables: it stays.
     pub raw: Option<&'a str>,
+    /// It has no quotes if it needs none.
+    pub drops_quotes: bool,
 }
 
 /// A string in lines of its own.
@@ -126,8 +138,6 @@ struct Frame<'a> {
     column: usize,
     /// Notes and key of the next entry.
     current: Option<(Notes<'a>, Option<Box<Key<'a>>>)>,
-    /// Comment after the opening bracket.
-    head: Option<&'a str>,
 }
 
 /// Builder of the tree.
@@ -336,12 +346,6 @@ impl<'a> Builder<'a> {
         if frame.collection.is_flow {
             frame.collection.is_line &= self.line(frame.start) == self.line(span.end);
         }
-        if let (Some(head), Some((notes, _))) = (frame.head, &mut self.top().current) {
-            match notes.head {
-                None => notes.head = Some(head),
-                Some(_) => notes.before.push(Line::Comment(head, 0)),
-            }
-        }
         self.place(Content::Collection(Box::new(frame.collection)));
     }
 
@@ -362,7 +366,12 @@ impl<'a> Builder<'a> {
         }
         self.position = self.position.max(span.end);
         if style != ScalarStyle::Plain {
-            return Content::Text(Box::new(Text { text, style, raw: has_variable.then_some(raw) }));
+            return Content::Text(Box::new(Text {
+                text,
+                style,
+                raw: has_variable.then_some(raw),
+                drops_quotes: false,
+            }));
         }
         if has_variable {
             self.top().collection.has_variable = true;
@@ -374,7 +383,7 @@ impl<'a> Builder<'a> {
             (None, "True" | "TRUE") => Content::Plain("true"),
             (None, "False" | "FALSE") => Content::Plain("false"),
             _ if text == raw => Content::Plain(raw),
-            _ => Content::Text(Box::new(Text { text, style, raw: None })),
+            _ => Content::Text(Box::new(Text { text, style, raw: None, drops_quotes: false })),
         }
     }
 
@@ -383,7 +392,8 @@ impl<'a> Builder<'a> {
         let start = self.newlines[..self.line(span.start)].last().map_or(0, |newline| newline + 1);
         let is_kept = self.header.contains('+');
         let source = &self.masked[start..span.end.max(start)];
-        let end = if is_kept { source.len() } else { source.trim_end().len() };
+        // The indentation of the next line is part of the span.
+        let end = if is_kept { source.trim_end_matches(' ').len() } else { source.trim_end().len() };
         self.position = self.position.max(start + end);
         let indentation = span.start.saturating_sub(start);
         let content = text.trim_end_matches('\n');
@@ -411,7 +421,9 @@ impl<'a> Builder<'a> {
         );
         match same {
             true => Content::Block(Box::new(BlockText { lines: lines(self.text), ..found })),
-            false => Content::Text(Box::new(Text { text, style: ScalarStyle::DoubleQuoted, raw: None })),
+            false => {
+                Content::Text(Box::new(Text { text, style: ScalarStyle::DoubleQuoted, raw: None, drops_quotes: false }))
+            }
         }
     }
 
@@ -497,16 +509,59 @@ impl<'a> Builder<'a> {
             *marker = Some(comment);
             return;
         }
-        let top = self.top();
+        let Some((top, outer)) = self.frames.split_last_mut() else { return };
         let slot = match (&mut top.current, top.collection.entries.last_mut()) {
             (Some((notes, _)), _) => Some(&mut notes.head),
             (None, Some(last)) => Some(&mut last.notes.get_or_insert_default().after),
-            (None, None) if top.collection.is_flow => Some(&mut top.head),
+            // After the opening bracket.
+            (None, None) if top.collection.is_flow => {
+                let outer = outer.last_mut().and_then(|outer| outer.current.as_mut());
+                outer.map(|(notes, _)| &mut notes.head)
+            }
             (None, None) => None,
         };
         match slot {
-            Some(slot @ None) => *slot = Some(comment),
+            // The order of comments stays.
+            Some(slot @ None) if self.pending.iter().all(|line| *line == Line::Blank) => *slot = Some(comment),
             _ => self.pending.push(Line::Comment(comment, usize::MAX)),
+        }
+    }
+}
+
+impl Entry<'_> {
+    /// Moves comments before the entry that are written there: those in empty brackets; the first of two around a value
+    /// that is no block; of an item those after its opening bracket and before its first entry, which is on the line of
+    /// its `-`.
+    pub fn lift(&mut self) {
+        let has_inner = match &self.content {
+            Content::Collection(collection) => match collection.entries.first() {
+                Some(first) => first.notes.is_some(),
+                None => !collection.tail.is_empty(),
+            },
+            Content::Plain(_) | Content::Text(_) | Content::Block(_) => false,
+        };
+        if !has_inner && self.notes.is_none() {
+            return;
+        }
+        let notes = self.notes.get_or_insert_default();
+        let is_header = matches!(self.content, Content::Block(_));
+        let is_block = match &self.content {
+            Content::Collection(collection) => collection.arrangement == Arrangement::Block,
+            Content::Plain(_) | Content::Text(_) | Content::Block(_) => is_header,
+        };
+        if (self.key.is_none() && !is_header) || (notes.after.is_some() && !is_block) {
+            notes.before.extend(notes.head.take().map(|comment| Line::Comment(comment, 0)));
+        }
+        let Content::Collection(collection) = &mut self.content else { return };
+        match collection.entries.first_mut() {
+            None if !collection.tail.is_empty() => {
+                notes.before.extend(notes.head.take().map(|comment| Line::Comment(comment, 0)));
+                notes.before.append(&mut collection.tail);
+            }
+            Some(Entry { notes: Some(inner), .. }) if self.key.is_none() && notes.properties.is_empty() => {
+                notes.before.append(&mut inner.before);
+            }
+            Some(_) | None => {}
         }
     }
 }
@@ -522,7 +577,7 @@ impl<'a> Frame<'a> {
             tail: Vec::new(),
             arrangement: Arrangement::Line,
         };
-        Frame { collection, start, column: 0, current: None, head: None }
+        Frame { collection, start, column: 0, current: None }
     }
 }
 

@@ -6,12 +6,12 @@ use granit_parser::ScalarStyle;
 use pte_model::diagnostics::is_unsafe;
 
 use super::concrete::{Collection, ConcreteDocument, Content, Entry, Line, Text};
-use super::{Arrangement, Policy, WIDTH};
+use super::{Arrangement, WIDTH};
 use crate::quotes;
 
 /// Writes a document.
-pub fn write<P: Policy>(document: &ConcreteDocument<'_>, policy: &P, out: &mut String) {
-    let mut writer = Writer { policy, out };
+pub fn write(document: &ConcreteDocument<'_>, out: &mut String) {
+    let mut writer = Writer { out };
     writer.lines(&document.header, 0);
     if let Some(comment) = &document.marker {
         writer.out.push_str("---");
@@ -21,14 +21,13 @@ pub fn write<P: Policy>(document: &ConcreteDocument<'_>, policy: &P, out: &mut S
         let is_empty = matches!(root.content, Content::Plain("null"));
         match is_empty {
             true => writer.comments_only(root),
-            false => writer.entry(root, policy.root(), 0, "", false),
+            false => writer.entry(root, 0, "", false),
         }
     }
     writer.lines(&document.tail, 0);
 }
 
-struct Writer<'o, P> {
-    policy: &'o P,
+struct Writer<'o> {
     out: &'o mut String,
 }
 
@@ -41,7 +40,7 @@ enum Form {
     Wrapped,
 }
 
-impl<P: Policy> Writer<'_, P> {
+impl Writer<'_> {
     /// Appends lines without nodes.
     fn lines(&mut self, lines: &[Line<'_>], indent: usize) {
         for line in lines {
@@ -82,7 +81,7 @@ impl<P: Policy> Writer<'_, P> {
 
     /// Appends an entry whose lines begin at `indent`; `dash` is the prefix of an item, and the root has none. With
     /// `is_started`, the line has begun with the `-` of lists around it.
-    fn entry(&mut self, entry: &Entry<'_>, place: P::Place, indent: usize, dash: &str, is_started: bool) {
+    fn entry(&mut self, entry: &Entry<'_>, indent: usize, dash: &str, is_started: bool) {
         let notes = entry.notes.as_deref();
         let (mut head, mut after) = notes.map_or((None, None), |notes| (notes.head, notes.after));
         let mut start = entry.key.as_ref().map_or_else(|| dash.to_owned(), |key| format!("{}:", key.written));
@@ -93,10 +92,17 @@ impl<P: Policy> Writer<'_, P> {
         }
         let mut form = Form::Line;
         if let Content::Collection(collection) = &entry.content {
-            let comment = [head, after].into_iter().flatten().map(|comment| comment.len() + 2).sum::<usize>();
+            // That of an item is not on the line, if the item is a block.
+            let comments = [head, after].into_iter().flatten().filter(|_| entry.key.is_some());
+            let comment = comments.map(|comment| comment.len() + 2).sum::<usize>();
             let hoisted;
-            (form, hoisted) = self::form(collection, indent + start.len() + comment, after.is_some());
+            (form, hoisted) = self::form(collection, indent + start.len() + comment, head.is_some() || after.is_some());
             after = after.or(hoisted);
+        }
+        // The order of comments stays.
+        let mut last = None;
+        if let (Content::Collection(collection), Form::Block) = (&entry.content, form) {
+            last = after.take_if(|_| head.is_some() || entry.key.is_none() || has_comments(collection));
         }
         // A comment is on the line of the key of a block, or after what has one line; another one is before the entry.
         let is_headed = matches!(entry.content, Content::Block(_)) || (form == Form::Block && entry.key.is_some());
@@ -105,10 +111,8 @@ impl<P: Policy> Writer<'_, P> {
             false if form == Form::Line => after = after.or_else(|| head.take()),
             false => {}
         }
-        let mut moved = Vec::new();
-        moved.extend(head.take_if(|_| !is_headed));
-        moved.extend(after.take_if(|_| form == Form::Block || is_headed));
-        let comments = moved.into_iter().map(|comment| Line::Comment(comment, 0));
+        let moved = head.take_if(|_| !is_headed).into_iter().chain(after.take_if(|_| is_headed));
+        let comments = moved.map(|comment| Line::Comment(comment, 0));
         let before: Vec<_> = notes.map_or(&[][..], |notes| &notes.before).iter().copied().chain(comments).collect();
         self.before(&before, indent, is_started);
         self.out.push_str(&start);
@@ -122,21 +126,21 @@ impl<P: Policy> Writer<'_, P> {
                 let inner = if start.is_empty() { indent } else { indent + 2 };
                 for (number, entry) in collection.entries.iter().enumerate() {
                     let dash = if collection.is_map { "" } else { "-" };
-                    let place = self.place(collection, place, entry);
-                    self.entry(entry, place, inner, dash, number == 0 && is_compact && !start.is_empty());
+                    self.entry(entry, inner, dash, number == 0 && is_compact && !start.is_empty());
                 }
                 self.lines(&collection.tail, inner);
+                last.into_iter().for_each(|comment| self.comment(comment, inner));
             }
             (Content::Block(text), _) => {
                 let comment = head.map_or_else(String::new, |comment| format!("  {comment}"));
                 text.write(&" ".repeat(indent + 2), &comment, self.out);
             }
             (Content::Collection(collection), Form::Wrapped) => {
-                self.wrapped(collection, place, indent + 2);
+                self.wrapped(collection, indent + 2);
                 self.end(after);
             }
             (content, _) => {
-                self.flow(content, place, false);
+                self.flow(content, false);
                 self.end(after);
             }
         }
@@ -156,34 +160,27 @@ impl<P: Policy> Writer<'_, P> {
         self.end(comment);
     }
 
-    fn place(&self, collection: &Collection<'_>, place: P::Place, entry: &Entry<'_>) -> P::Place {
-        match (&entry.key, collection.is_map) {
-            (Some(key), true) => self.policy.value(place, &key.text),
-            _ => self.policy.item(place),
-        }
-    }
-
     /// Appends a value on one line.
-    fn flow(&mut self, content: &Content<'_>, place: P::Place, is_inside: bool) {
+    fn flow(&mut self, content: &Content<'_>, is_inside: bool) {
         match content {
             Content::Plain(written) if is_inside && needs_quotes_inside(written) => {
                 self.out.push_str(&quotes::quoted(written));
             }
             Content::Plain(written) => self.out.push_str(written),
-            Content::Text(text) => self.out.push_str(&string(text, self.policy.drops_quotes(place), is_inside)),
+            Content::Text(text) => self.out.push_str(&string(text, is_inside)),
             Content::Block(_) => {}
             Content::Collection(collection) => {
                 self.out.push(if collection.is_map { '{' } else { '[' });
                 for (number, entry) in collection.entries.iter().enumerate() {
                     self.out.push_str(if number > 0 { ", " } else { "" });
-                    self.flow_entry(entry, self.place(collection, place, entry));
+                    self.flow_entry(entry);
                 }
                 self.out.push(if collection.is_map { '}' } else { ']' });
             }
         }
     }
 
-    fn flow_entry(&mut self, entry: &Entry<'_>, place: P::Place) {
+    fn flow_entry(&mut self, entry: &Entry<'_>) {
         if let Some(key) = &entry.key {
             match needs_quotes_inside(&key.written) && *key.written == *key.text {
                 true => self.out.push_str(&quotes::quoted(&key.text)),
@@ -192,20 +189,16 @@ impl<P: Policy> Writer<'_, P> {
             self.out.push_str(": ");
         }
         self.out.push_str(entry.notes.as_ref().map_or("", |notes| &notes.properties));
-        self.flow(&entry.content, place, true);
+        self.flow(&entry.content, true);
     }
 
     /// Appends a list or a map in brackets, on lines that begin at `indent`.
-    fn wrapped(&mut self, collection: &Collection<'_>, place: P::Place, indent: usize) {
+    fn wrapped(&mut self, collection: &Collection<'_>, indent: usize) {
         self.out.push(if collection.is_map { '{' } else { '[' });
         let mut is_start = true;
         for (number, entry) in collection.entries.iter().enumerate() {
             let notes = entry.notes.as_deref();
-            let comments: Vec<_> = notes.map_or(&[][..], |notes| &notes.before).iter().collect();
-            let comments = comments.into_iter().filter_map(|line| match line {
-                Line::Comment(comment, _) => Some(*comment),
-                Line::Blank => None,
-            });
+            let comments = notes.map_or(&[][..], |notes| &notes.before).iter().filter_map(Line::comment);
             for comment in comments.chain(notes.and_then(|notes| notes.head)) {
                 self.new_line(indent);
                 self.out.push_str(comment);
@@ -213,16 +206,15 @@ impl<P: Policy> Writer<'_, P> {
             }
             let line = self.out.rfind('\n').map_or(0, |newline| newline + 1);
             let at = self.out.len();
-            let inner = self.place(collection, place, entry);
             match &entry.content {
                 Content::Collection(nested) if has_comments(nested) => {
                     if let Some(key) = &entry.key {
                         self.out.extend([&*key.written, ": "]);
                     }
                     self.out.push_str(notes.map_or("", |notes| &notes.properties));
-                    self.wrapped(nested, inner, indent + 2);
+                    self.wrapped(nested, indent + 2);
                 }
-                _ => self.flow_entry(entry, inner),
+                _ => self.flow_entry(entry),
             }
             let item = self.out.split_off(at);
             let is_after_comment = self.out[line..].trim_start().starts_with('#') || self.out.ends_with('\n');
@@ -239,11 +231,9 @@ impl<P: Policy> Writer<'_, P> {
             }
             is_start = false;
         }
-        for line in &collection.tail {
-            if let Line::Comment(comment, _) = line {
-                self.new_line(indent);
-                self.out.push_str(comment);
-            }
+        for comment in collection.tail.iter().filter_map(Line::comment) {
+            self.new_line(indent);
+            self.out.push_str(comment);
         }
         let line = self.out.rfind('\n').map_or(0, |newline| newline + 1);
         if self.out.len() == line || !collection.tail.is_empty() {
@@ -265,8 +255,8 @@ impl<P: Policy> Writer<'_, P> {
 
 /// Decides how a list or a map is written on a line of which `used` bytes are used. Returns the comment of its only
 /// entry, too, if it becomes that of the line.
-fn form<'a>(collection: &Collection<'a>, used: usize, has_after: bool) -> (Form, Option<&'a str>) {
-    if collection.entries.is_empty() && collection.tail.is_empty() {
+fn form<'a>(collection: &Collection<'a>, used: usize, has_comment: bool) -> (Form, Option<&'a str>) {
+    if collection.entries.is_empty() {
         return (Form::Line, None);
     }
     // Brackets around a variable have a meaning, and so have their absence.
@@ -277,7 +267,7 @@ fn form<'a>(collection: &Collection<'a>, used: usize, has_after: bool) -> (Form,
     if collection.has_variable || collection.arrangement == Arrangement::Block {
         return (Form::Block, None);
     }
-    let hoisted = if has_after { None } else { only_comment(collection) };
+    let hoisted = if has_comment { None } else { only_comment(collection) };
     if (has_comments(collection) && hoisted.is_none()) || !joins_but_comments(collection) {
         return (Form::Block, None);
     }
@@ -296,21 +286,24 @@ fn form<'a>(collection: &Collection<'a>, used: usize, has_after: bool) -> (Form,
     }
 }
 
-/// Returns the comment after the only entry, or after that of the only list or map in it, if there are no others.
+/// Returns the comment of the only entry, or of that of the list or map in it, if there are no others.
 fn only_comment<'a>(collection: &Collection<'a>) -> Option<&'a str> {
     let [entry] = &collection.entries[..] else { return None };
-    let notes = entry.notes.as_deref()?;
-    let is_alone = notes.before.is_empty() && notes.head.is_none() && collection.tail.is_empty();
-    let inner = match &entry.content {
-        Content::Collection(inner) => has_comments(inner),
-        Content::Block(_) => true,
-        Content::Plain(_) | Content::Text(_) => false,
+    let (before, head, after) = match entry.notes.as_deref() {
+        Some(notes) => (&notes.before[..], notes.head, notes.after),
+        None => (&[][..], None, None),
     };
-    notes.after.filter(|_| is_alone && !inner)
+    let inner = match &entry.content {
+        Content::Collection(inner) if has_comments(inner) => Some(only_comment(inner)?),
+        Content::Plain(_) | Content::Text(_) | Content::Block(_) | Content::Collection(_) => None,
+    };
+    let mut comments = [head, inner, after].into_iter().flatten();
+    let first = comments.next().filter(|_| before.is_empty() && collection.tail.is_empty())?;
+    if comments.next().is_none() { Some(first) } else { None }
 }
 
 fn has_comments(collection: &Collection<'_>) -> bool {
-    let is_comment = |line: &Line<'_>| *line != Line::Blank;
+    let is_comment = |line: &Line<'_>| line.comment().is_some();
     let entry_has = |entry: &Entry<'_>| {
         let has = entry
             .notes
@@ -350,7 +343,7 @@ fn fits(collection: &Collection<'_>, used: usize) -> bool {
                 Content::Plain(written) => {
                     left.checked_sub(written.len() + if needs_quotes_inside(written) { 2 } else { 0 })?
                 }
-                Content::Text(text) => left.checked_sub(string(text, false, true).len())?,
+                Content::Text(text) => left.checked_sub(string(text, true).len())?,
                 Content::Block(_) => return None,
                 Content::Collection(inner) => after(inner, left)?,
             };
@@ -366,14 +359,14 @@ fn needs_quotes_inside(written: &str) -> bool {
 }
 
 /// Returns a string as it is written: in double quotes, unless it has quotes itself, or needs none.
-fn string<'t>(text: &'t Text<'_>, drops_quotes: bool, is_inside: bool) -> Cow<'t, str> {
+fn string<'t>(text: &'t Text<'_>, is_inside: bool) -> Cow<'t, str> {
     if let Some(raw) = text.raw {
         return raw.into();
     }
     let content = &*text.text;
     let is_plain = match text.style {
         ScalarStyle::Plain => !content.contains('\n') && !(is_inside && needs_quotes_inside(content)),
-        _ => drops_quotes && quotes::text(content) == content,
+        _ => text.drops_quotes && quotes::text(content) == content,
     };
     if is_plain {
         return content.into();

@@ -1,0 +1,78 @@
+//! `pte-emit fmt FILE...`: lays YAML out as `dump` prints it. The library formats; this file reads and writes.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pte_emit::command::text::escaped;
+use pte_emit::command::unified;
+
+use super::exit::{Exit, Failure};
+use super::io::{self, Messages, STREAM};
+use super::outputs::{Outputs, Replaced};
+use super::stdout;
+
+/// Arguments of `fmt`.
+#[derive(Debug, Args)]
+pub struct FmtArguments {
+    /// YAML files, which are replaced; - is standard input, which is written to standard output
+    #[arg(value_name = "FILE.yaml", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Print what would change, and exit with status 1 if something would; write nothing
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs the command. An error of one file does not stop the others.
+///
+/// # Errors
+/// Standard input that is read twice; an output that cannot be written.
+pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if io::reads_stream_twice(&arguments.inputs) {
+        return Err(Failure::usage("`-` is standard input, which can be read once"));
+    }
+    let mut exit = Exit::Ok;
+    for path in &arguments.inputs {
+        let done = format(path, arguments.check, messages);
+        exit = exit.max(match done {
+            Err(Failure::ClosedPipe) => return Err(Failure::ClosedPipe),
+            done => done.unwrap_or_else(|failure| failure.report(messages)),
+        });
+    }
+    Ok(exit)
+}
+
+/// Formats a file.
+///
+/// # Errors
+/// A file that cannot be read, that is not well-formed YAML, or that cannot be written.
+fn format(path: &Path, check: bool, messages: &Messages) -> Result<Exit, Failure> {
+    let name = path.display().to_string();
+    if io::extension(path).is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
+        messages.warning(&format!("{name} is JSON, which `fmt` leaves as it is"));
+        return Ok(Exit::Ok);
+    }
+    let model = io::open(path)?;
+    let formatted = model.formatted()?;
+    let is_same = model.text() == Some(&*formatted);
+    if check {
+        if is_same {
+            return Ok(Exit::Ok);
+        }
+        let names = [model.name(), &format!("{} (formatted)", model.name())];
+        let diff = unified(model.text().unwrap_or_default(), &formatted, names);
+        // Line ends are no lines of a diff.
+        let diff = if diff.is_empty() { format!("{}: line ends differ\n", escaped(model.name())) } else { diff };
+        stdout::write("", |out| out.write_all(diff.as_bytes()))?;
+        return Ok(Exit::Input);
+    }
+    if path.as_os_str() == STREAM {
+        return stdout::write("", |out| out.write_all(formatted.as_bytes())).map(|()| Exit::Ok);
+    }
+    if !is_same {
+        let mut outputs = Outputs::new(&*name, false);
+        outputs.write_text(path, Replaced::Any, &formatted)?;
+        outputs.commit()?;
+        messages.summary(&format!("{}: formatted\n", escaped(&name)));
+    }
+    Ok(Exit::Ok)
+}
