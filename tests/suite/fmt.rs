@@ -100,11 +100,13 @@ struct Ugly {
     random: Random,
     out: String,
     comments: usize,
+    /// A block scalar has ended: what is indented would belong to it.
+    after_block: bool,
 }
 
 impl Ugly {
     fn write(node: &SourceNode<'_>, seed: u64) -> Ugly {
-        let mut ugly = Ugly { random: Random(seed), out: String::new(), comments: 0 };
+        let mut ugly = Ugly { random: Random(seed), out: String::new(), comments: 0, after_block: false };
         ugly.lines(0);
         ugly.node(node, 0, true);
         ugly.lines(0);
@@ -118,12 +120,13 @@ impl Ugly {
 
     /// Comments and blank lines.
     fn lines(&mut self, indent: usize) {
+        let is_after_block = std::mem::take(&mut self.after_block);
         while self.random.one_in(5) {
             match self.random.one_in(2) {
                 true => self.out.push_str(["\n", "   \n"][self.random.below(2)]),
                 false => {
                     let more = self.random.below(3);
-                    self.out.push_str(&" ".repeat(indent + more));
+                    self.out.push_str(&" ".repeat(if is_after_block { 0 } else { indent + more }));
                     self.comment();
                     self.out.push('\n');
                 }
@@ -174,6 +177,7 @@ impl Ugly {
                     let indent = if line.is_empty() { 0 } else { inner };
                     self.out.push_str(&format!("{}{line}\n", " ".repeat(indent)));
                 }
+                self.after_block = true;
             }
             _ => {
                 self.out.push_str(if is_root { "" } else { [" ", "   "][self.random.below(2)] });
@@ -308,6 +312,8 @@ fn random_tree(random: &mut Random, depth: usize) -> String {
 fn check_ugly(node: &SourceNode<'_>, seed: u64) -> String {
     let Ugly { out, comments, .. } = Ugly::write(node, seed);
     let once = checked(&out);
+    let values = |node: &SourceNode<'_>| serde_json::Value::from(node);
+    assert_eq!(values(&tree::parse(&out).unwrap()), values(node), "the style is another document:\n{out}");
     same_tree(&out, &once);
     let numbers = |text: &str| -> Vec<usize> {
         let found = text.match_indices("# {comment} ").map(|(at, found)| &text[at + found.len()..]);
