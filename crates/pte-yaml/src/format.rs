@@ -198,3 +198,67 @@ fn comments<'a>(text: &'a str, masked: &str) -> Result<Vec<&'a str>, SyntaxError
     ranges.sort_unstable_by_key(|range| range.start);
     Ok(ranges.into_iter().map(|range| text[range].trim_end()).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arrangements by depth, beginning with one of them.
+    struct ByDepth(usize);
+
+    impl Policy for ByDepth {
+        type Place = usize;
+
+        fn root(&self) -> usize {
+            self.0
+        }
+
+        fn value(&self, map: usize, _: &str) -> usize {
+            map + 1
+        }
+
+        fn item(&self, list: usize) -> usize {
+            list + 1
+        }
+
+        fn arrangement(&self, place: usize) -> Arrangement {
+            [Arrangement::Block, Arrangement::Line, Arrangement::OfEntries, Arrangement::Fitted][place % 4]
+        }
+
+        fn drops_quotes(&self, place: usize) -> bool {
+            place.is_multiple_of(2)
+        }
+    }
+
+    /// A case of the YAML test suite.
+    #[derive(serde::Deserialize)]
+    struct SuiteCase {
+        id: String,
+        yaml: String,
+    }
+
+    #[test]
+    fn the_yaml_test_suite_keeps_its_meaning() {
+        let suite = std::fs::read_to_string("tests/yaml/suite.jsonl").unwrap();
+        let (mut count, mut wrong) = (0, Vec::new());
+        for line in suite.lines() {
+            let SuiteCase { id, yaml } = serde_json::from_str(line).unwrap();
+            for policy in (0..4).map(ByDepth) {
+                match format(&yaml, &policy) {
+                    Ok(once) => {
+                        count += 1;
+                        let twice = format(&once, &policy);
+                        if twice.as_deref() != Ok(&*once) {
+                            wrong.push(format!("{id}: {yaml:?}\n{once:?}\n{twice:?}"));
+                        }
+                    }
+                    Err(error) if error.code == Code::UnmetRequest => {
+                        wrong.push(format!("{id}: {yaml:?} {}", error.message));
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+        assert!(wrong.is_empty() && count > 800, "{count}, {} wrong\n{}", wrong.len(), wrong.join("\n"));
+    }
+}

@@ -156,8 +156,8 @@ pub struct Builder<'a> {
     position: usize,
     /// End of the node before.
     previous: usize,
-    /// Header of the block scalar that begins.
-    header: &'a str,
+    /// Offset of the header of the block scalar that begins.
+    header: usize,
     /// Column of the last `-`.
     dash: usize,
     document: ConcreteDocument<'a>,
@@ -177,7 +177,7 @@ impl<'a> Builder<'a> {
             properties: Vec::new(),
             position: 0,
             previous: 0,
-            header: "",
+            header: 0,
             dash: 0,
             document: ConcreteDocument::default(),
         }
@@ -271,8 +271,9 @@ impl<'a> Builder<'a> {
         let has_variable = self.has_variable(&span);
         let written: Cow<'a, str> = match style {
             _ if has_variable => raw.into(),
+            ScalarStyle::Plain if raw.is_empty() && properties.contains('!') => "\"\"".into(),
             ScalarStyle::Plain if raw.is_empty() => "null".into(),
-            ScalarStyle::Plain if text == raw => raw.into(),
+            ScalarStyle::Plain if text == raw && (properties.is_empty() || !is_flow(raw)) => raw.into(),
             _ => quotes::text(&text).into_owned().into(),
         };
         let written = if properties.is_empty() { written } else { format!("{properties}{written}").into() };
@@ -303,6 +304,9 @@ impl<'a> Builder<'a> {
         } else if !is_block {
             let lines: Vec<_> = self.pending.drain(..).filter(|line| *line != Line::Blank).collect();
             if let Some((notes, _)) = &mut self.top().current {
+                if !lines.is_empty() {
+                    notes.before.extend(notes.head.take().map(|comment| Line::Comment(comment, 0)));
+                }
                 notes.before.extend(lines);
             }
         }
@@ -382,20 +386,31 @@ impl<'a> Builder<'a> {
             (_, "") | (None, "~" | "Null" | "NULL") => Content::Plain("null"),
             (None, "True" | "TRUE") => Content::Plain("true"),
             (None, "False" | "FALSE") => Content::Plain("false"),
-            _ if text == raw => Content::Plain(raw),
+            _ if text == raw && !is_marker(raw) => Content::Plain(raw),
+            (None, _) if text == raw => {
+                Content::Text(Box::new(Text { text, style: ScalarStyle::DoubleQuoted, raw: None, drops_quotes: false }))
+            }
             _ => Content::Text(Box::new(Text { text, style, raw: None, drops_quotes: false })),
         }
     }
 
     /// Reads a block scalar: its lines without their indentation. One that cannot be indented anew gets quotes.
     fn block_scalar(&mut self, text: Cow<'a, str>, style: ScalarStyle, span: Range<usize>) -> Content<'a> {
-        let start = self.newlines[..self.line(span.start)].last().map_or(0, |newline| newline + 1);
-        let is_kept = self.header.contains('+');
+        let start = self.masked[self.header..].find('\n').map_or(self.masked.len(), |end| self.header + end + 1);
+        // Without content, the comment after the header is after the span begins.
+        if self.position < start {
+            self.gap(start);
+        }
+        let is_kept = self.masked[self.header..start].split('#').next().is_some_and(|header| header.contains('+'));
         let source = &self.masked[start..span.end.max(start)];
         // The indentation of the next line is part of the span.
         let end = if is_kept { source.trim_end_matches(' ').len() } else { source.trim_end().len() };
         self.position = self.position.max(start + end);
-        let indentation = span.start.saturating_sub(start);
+        let spaces = |of: &str| {
+            let line = of.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            line.len() - line.trim_start_matches(' ').len()
+        };
+        let indentation = spaces(source).saturating_sub(spaces(&text));
         let content = text.trim_end_matches('\n');
         let mut header = String::from(if style == ScalarStyle::Folded { ">" } else { "|" });
         if content.trim_start_matches('\n').starts_with(' ') {
@@ -419,7 +434,8 @@ impl<'a> Builder<'a> {
         let same = tree::parse(&alone).is_ok_and(
             |root| matches!(&root.value, NodeValue::Map(entries) if matches!(&entries[..], [(_, node)] if node.value == NodeValue::Text(text.as_ref().into()))),
         );
-        match same {
+        // Spaces at the end would be no line of their own.
+        match same && !content.trim().is_empty() && !content.ends_with(' ') {
             true => Content::Block(Box::new(BlockText { lines: lines(self.text), ..found })),
             false => {
                 Content::Text(Box::new(Text { text, style: ScalarStyle::DoubleQuoted, raw: None, drops_quotes: false }))
@@ -490,7 +506,7 @@ impl<'a> Builder<'a> {
                 }
                 b'|' | b'>' => {
                     length = word.len();
-                    self.header = word;
+                    self.header = at;
                 }
                 _ => length = rest.chars().next().map_or(1, char::len_utf8),
             }
@@ -549,17 +565,18 @@ impl Entry<'_> {
             Content::Collection(collection) => collection.arrangement == Arrangement::Block,
             Content::Plain(_) | Content::Text(_) | Content::Block(_) => is_header,
         };
-        if (self.key.is_none() && !is_header) || (notes.after.is_some() && !is_block) {
-            notes.before.extend(notes.head.take().map(|comment| Line::Comment(comment, 0)));
+        if self.key.is_none() || (notes.after.is_some() && !is_block) {
+            let header = notes.after.take_if(|_| is_header);
+            notes.before.extend(notes.head.take().into_iter().chain(header).map(|comment| Line::Comment(comment, 0)));
         }
         let Content::Collection(collection) = &mut self.content else { return };
         match collection.entries.first_mut() {
             None if !collection.tail.is_empty() => {
                 notes.before.extend(notes.head.take().map(|comment| Line::Comment(comment, 0)));
-                notes.before.append(&mut collection.tail);
+                notes.before.extend(collection.tail.drain(..).filter(|line| *line != Line::Blank));
             }
-            Some(Entry { notes: Some(inner), .. }) if self.key.is_none() && notes.properties.is_empty() => {
-                notes.before.append(&mut inner.before);
+            Some(Entry { notes: Some(inner), .. }) if self.key.is_none() => {
+                notes.before.extend(inner.before.drain(..).filter(|line| *line != Line::Blank));
             }
             Some(_) | None => {}
         }
@@ -592,6 +609,16 @@ impl BlockText<'_> {
             out.push('\n');
         }
     }
+}
+
+/// Returns true for a scalar without quotes that has characters of lists and maps in brackets.
+pub fn is_flow(written: &str) -> bool {
+    written.contains([',', '[', ']', '{', '}'])
+}
+
+/// Returns true for a scalar without quotes that would be a marker at the start of a line.
+pub fn is_marker(written: &str) -> bool {
+    matches!(written.split([' ', '\t']).next(), Some("---" | "..."))
 }
 
 /// Removes blank lines at the end.

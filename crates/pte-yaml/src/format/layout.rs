@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use granit_parser::ScalarStyle;
 use pte_model::diagnostics::is_unsafe;
 
-use super::concrete::{Collection, ConcreteDocument, Content, Entry, Line, Text};
+use super::concrete::{Collection, ConcreteDocument, Content, Entry, Line, Text, is_flow, is_marker};
 use super::{Arrangement, WIDTH};
 use crate::quotes;
 
@@ -355,7 +355,7 @@ fn fits(collection: &Collection<'_>, used: usize) -> bool {
 
 /// Returns true for a scalar without quotes that is one outside of brackets only.
 fn needs_quotes_inside(written: &str) -> bool {
-    !written.contains("${") && !written.starts_with(['"', '\'']) && written.contains([',', '[', ']', '{', '}'])
+    !written.contains("${") && !written.starts_with(['"', '\'']) && is_flow(written)
 }
 
 /// Returns a string as it is written: in double quotes, unless it has quotes itself, or needs none.
@@ -365,7 +365,9 @@ fn string<'t>(text: &'t Text<'_>, is_inside: bool) -> Cow<'t, str> {
     }
     let content = &*text.text;
     let is_plain = match text.style {
-        ScalarStyle::Plain => !content.contains('\n') && !(is_inside && needs_quotes_inside(content)),
+        ScalarStyle::Plain => {
+            !content.contains('\n') && !is_marker(content) && !(is_inside && needs_quotes_inside(content))
+        }
         _ => text.drops_quotes && quotes::text(content) == content,
     };
     if is_plain {
