@@ -337,11 +337,14 @@ fn fits(collection: &Collection<'_>, used: usize) -> bool {
         let mut left = left.checked_sub(2 + 2 * collection.entries.len().saturating_sub(1))?;
         for entry in &collection.entries {
             let notes = entry.notes.as_ref().map_or(0, |notes| notes.properties.len());
-            let key = entry.key.as_ref().map_or(0, |key| key.written.len() + 2);
+            let key = entry
+                .key
+                .as_ref()
+                .map_or(0, |key| 2 + key.written.len() + 2 * usize::from(needs_quotes_inside(&key.written)));
             left = left.checked_sub(notes + key)?;
             left = match &entry.content {
                 Content::Plain(written) => {
-                    left.checked_sub(written.len() + if needs_quotes_inside(written) { 2 } else { 0 })?
+                    left.checked_sub(written.len() + 2 * usize::from(needs_quotes_inside(written)))?
                 }
                 Content::Text(text) => left.checked_sub(string(text, true).len())?,
                 Content::Block(_) => return None,
