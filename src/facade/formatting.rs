@@ -12,7 +12,7 @@ impl Model {
     /// ```
     /// use pte_emit::Model;
     ///
-    /// let yaml = "methods:\n    f: {inputs:   [x], # one\n        values: {x: {'tensor': float32,\n     sizes: [0x2]}}}\n";
+    /// let yaml = "methods: {f: {inputs:   [x], # one\n  values: {x: {'tensor': float32,\n sizes: [0x2]}}}}";
     /// let expected = "\
     /// methods:
     ///   f:

@@ -13,10 +13,8 @@ use pte_model::format::flatbuffer::{self, Scalar};
 use pte_payload::flat::schema::{Schema, Type, element_type};
 use pte_payload::flat::value::{Table, Value};
 use pte_payload::flat::{self, Content, FlatFormat, Header, Layout};
+use pte_yaml::format::WIDTH;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
-
-/// Largest number of characters of a line with a table.
-const WIDTH: usize = 110;
 
 /// A payload that is a FlatBuffer of a schema, which YAML reproduces.
 #[derive(Debug)]
@@ -117,7 +115,7 @@ fn block(node: &SourceNode<'_>, indent: &str, column: usize, out: &mut String) {
         }
         _ => true,
     };
-    if is_leaf || column + line.len() + 2 <= WIDTH {
+    if is_leaf || column + 1 + line.len() <= WIDTH {
         out.push(' ');
         out.push_str(&line);
         out.push('\n');

@@ -36,7 +36,7 @@ fn same_tree(a: &str, b: &str) {
 fn files(text: &str, folder: &Path) -> Option<Vec<(&'static str, Vec<u8>)>> {
     let options = pte_emit::AssembleOptions::default().max_size(1 << 20);
     let assembly = Model::from_yaml("f.yaml", text, folder).assemble(&options).ok()?;
-    assembly.program_file().is_none_or(|file| file.size().is_some_and(|size| size < 1 << 20)).then(|| ())?;
+    assembly.program_file().is_none_or(|file| file.size().is_some_and(|size| size < 1 << 20)).then_some(())?;
     Some(sources::files(&assembly))
 }
 

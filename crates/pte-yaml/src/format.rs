@@ -1,50 +1,20 @@
-//! Canonical layout of YAML: indentation, brackets and quotes. Comments, the spelling of numbers, anchors, block scalars
-//! and variables stay; so does the meaning, which is verified.
+//! Canonical layout of YAML: indentation, brackets and quotes. Comments, spellings of numbers, anchors, block scalars and
+//! variables stay; so does the meaning, which is verified.
 //!
 //! A [`Policy`] says which lists and maps are blocks. [`concrete`] reads what was written, [`layout`] writes it.
 
 mod concrete;
 mod layout;
+mod policy;
 
 use pte_model::diagnostics::Code;
 
 use crate::template;
 use crate::tree::{self, NodeValue, SourceNode, SyntaxError};
+pub use policy::{Arrangement, Policy, WIDTH};
+
 use concrete::{Builder, Collection, ConcreteDocument, Content, Entry};
 use granit_parser::Event;
-
-/// Largest number of bytes of a line that several lines are joined to.
-pub const WIDTH: usize = 110;
-
-/// Arrangement of a list or a map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrangement {
-    /// A line for each entry.
-    Block,
-    /// Brackets on one line. Several lines that do not fit into [`WIDTH`] stay several.
-    Line,
-    /// A line for each entry if an entry is a block, brackets otherwise.
-    OfEntries,
-    /// Brackets on one line that fits into [`WIDTH`], otherwise a line for each entry.
-    Fitted,
-}
-
-/// Decides the arrangement of lists and maps by their place in the document.
-pub trait Policy {
-    /// Place of a node.
-    type Place: Copy;
-
-    /// Returns the place of the root.
-    fn root(&self) -> Self::Place;
-    /// Returns the place of the value of a key.
-    fn value(&self, map: Self::Place, key: &str) -> Self::Place;
-    /// Returns the place of the items of a list.
-    fn item(&self, list: Self::Place) -> Self::Place;
-    /// Returns the arrangement of a list or a map.
-    fn arrangement(&self, place: Self::Place) -> Arrangement;
-    /// Returns true if a string in quotes that needs none loses them.
-    fn drops_quotes(&self, place: Self::Place) -> bool;
-}
 
 /// Formats a source, which may have several documents and variables.
 ///
@@ -57,7 +27,9 @@ pub trait Policy {
 ///     fn root(&self) -> u32 { 0 }
 ///     fn value(&self, map: u32, _: &str) -> u32 { map + 1 }
 ///     fn item(&self, list: u32) -> u32 { list + 1 }
-///     fn arrangement(&self, depth: u32) -> Arrangement { if depth < 1 { Arrangement::Block } else { Arrangement::Line } }
+///     fn arrangement(&self, depth: u32) -> Arrangement {
+///         if depth < 1 { Arrangement::Block } else { Arrangement::Line }
+///     }
 ///     fn drops_quotes(&self, _: u32) -> bool { true }
 /// }
 ///

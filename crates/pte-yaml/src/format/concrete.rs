@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
-use super::Arrangement;
+use super::policy::Arrangement;
 use crate::quotes;
 use crate::tree::{self, NodeValue, SyntaxError};
 

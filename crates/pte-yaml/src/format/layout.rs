@@ -6,7 +6,7 @@ use granit_parser::ScalarStyle;
 use pte_model::diagnostics::is_unsafe;
 
 use super::concrete::{Collection, ConcreteDocument, Content, Entry, Line, Text, is_flow, is_marker};
-use super::{Arrangement, WIDTH};
+use super::policy::{Arrangement, WIDTH};
 use crate::quotes;
 
 /// Writes a document.
@@ -369,7 +369,7 @@ fn string<'t>(text: &'t Text<'_>, is_inside: bool) -> Cow<'t, str> {
     let content = &*text.text;
     let is_plain = match text.style {
         ScalarStyle::Plain => {
-            !content.contains('\n') && !is_marker(content) && !(is_inside && needs_quotes_inside(content))
+            !(content.contains('\n') || is_marker(content) || is_inside && needs_quotes_inside(content))
         }
         _ => text.drops_quotes && quotes::text(content) == content,
     };
