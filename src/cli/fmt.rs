@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pte_emit::ComputedKeys;
 use pte_emit::command::text::escaped;
 use pte_emit::command::unified;
 
@@ -20,6 +21,12 @@ pub struct FmtArguments {
     /// Print what would change, and exit with status 1 if something would; write nothing
     #[arg(long)]
     check: bool,
+    /// Leave out what assembling computes: properties of values, pools, options of the layout
+    #[arg(long)]
+    shortest: bool,
+    /// Print computed values, too: element types and sizes of all tensors
+    #[arg(long, conflicts_with = "shortest")]
+    explicit: bool,
 }
 
 /// Runs the command. An error of one file does not stop the others.
@@ -32,7 +39,7 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failur
     }
     let mut exit = Exit::Ok;
     for path in &arguments.inputs {
-        let done = format(path, arguments.check, messages);
+        let done = format(path, arguments, messages);
         exit = exit.max(match done {
             Err(Failure::ClosedPipe) => return Err(Failure::ClosedPipe),
             done => done.unwrap_or_else(|failure| failure.report(messages)),
@@ -45,16 +52,21 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failur
 ///
 /// # Errors
 /// A file that cannot be read, that is not well-formed YAML, or that cannot be written.
-fn format(path: &Path, check: bool, messages: &Messages) -> Result<Exit, Failure> {
+fn format(path: &Path, arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     if io::extension(path).is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
         messages.warning(&format!("{name} is JSON, which `fmt` leaves as it is"));
         return Ok(Exit::Ok);
     }
     let model = io::open(path)?;
-    let formatted = model.formatted()?;
+    let keys = match (arguments.shortest, arguments.explicit) {
+        (true, _) => ComputedKeys::Omitted,
+        (false, true) => ComputedKeys::Stated,
+        (false, false) => ComputedKeys::AsWritten,
+    };
+    let formatted = model.formatted(keys)?;
     let is_same = model.text() == Some(&*formatted);
-    if check {
+    if arguments.check {
         if is_same {
             return Ok(Exit::Ok);
         }

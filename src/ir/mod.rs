@@ -10,6 +10,7 @@ pub mod document;
 pub mod files;
 pub mod flatbuffer;
 mod grammar;
+pub mod inferred;
 pub mod json_schema;
 pub mod nodes;
 pub mod resolve;

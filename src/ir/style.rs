@@ -121,7 +121,7 @@ fn has_maps(form: &Form) -> bool {
 }
 
 /// Returns the forms that a node may have.
-fn alternatives(form: &Form) -> Box<dyn Iterator<Item = &Form> + '_> {
+pub fn alternatives(form: &Form) -> Box<dyn Iterator<Item = &Form> + '_> {
     match form {
         Form::Either(forms) => Box::new(forms.iter().flat_map(alternatives)),
         Form::Named(_, form) => alternatives(form),

@@ -321,7 +321,7 @@ fn annotate() -> Vec<Trial> {
 fn fmt() -> Vec<Trial> {
     let test = |case: Case| {
         trial(format!("snapshots/fmt/{}", case.name()), move || {
-            let found = Model::open(&case.input).unwrap().formatted().unwrap();
+            let found = Model::open(&case.input).unwrap().formatted(pte_emit::ComputedKeys::AsWritten).unwrap();
             snapshot::check(&format!("fmt/{}.stdout", case.name()), &found);
         })
     };

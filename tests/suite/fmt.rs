@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use pte_emit::Model;
+use pte_emit::{ComputedKeys, Model};
 use pte_yaml::quotes;
 use pte_yaml::tree::{self, NodeValue, SourceNode};
 
@@ -14,7 +14,7 @@ use crate::support::folder::Folder;
 use crate::support::{files_below, properties, root, sources};
 
 fn formatted(text: &str) -> Result<String, String> {
-    Model::from_yaml("f.yaml", text, ".").formatted().map_err(|error| error.to_string())
+    Model::from_yaml("f.yaml", text, ".").formatted(ComputedKeys::AsWritten).map_err(|error| error.to_string())
 }
 
 /// Formats a source, and asserts what holds for all of them.
@@ -435,4 +435,90 @@ fn malformed_files_stay() {
     assert_eq!(folder.run(&["fmt", "a.yaml"]).code, Some(1));
     assert_eq!(folder.run(&["fmt", "a.pte"]).code, Some(1));
     assert_eq!(folder.run(&["fmt", "none.yaml"]).code, Some(3));
+}
+
+/// Formats a file of the repository with keys omitted or stated.
+fn with_keys(path: &Path, keys: ComputedKeys) -> Result<String, pte_emit::Error> {
+    Model::open(path).unwrap().formatted(keys)
+}
+
+/// `--shortest` and `--explicit` keep the files, comments and layout, and undo each other's keys.
+#[test]
+fn computed_keys_are_omitted_and_stated() {
+    let (mut shorter, mut longer) = (0, 0);
+    for path in files_below(&root().join("examples"), &["yaml"]) {
+        if path.components().any(|part| part.as_os_str() == "malformed") {
+            continue;
+        }
+        let (text, folder) = (fs::read_to_string(&path).unwrap(), path.parent().unwrap());
+        let expected = files(&text, folder).expect("examples assemble");
+        for keys in [ComputedKeys::Omitted, ComputedKeys::Stated] {
+            let found = with_keys(&path, keys).unwrap_or_else(|error| panic!("{error}"));
+            assert!(files(&found, folder).as_ref() == Some(&expected), "{keys:?} {}\n{found}", path.display());
+            assert_eq!(checked(&found), found);
+            let comments = |text: &str| text.lines().filter_map(|line| line.split_once("# ")).count();
+            assert_eq!(comments(&found), comments(&text), "{keys:?} {}\n{found}", path.display());
+            let size = (found.len(), text.len());
+            shorter += usize::from(keys == ComputedKeys::Omitted && size.0 < size.1);
+            longer += usize::from(keys == ComputedKeys::Stated && size.0 > size.1);
+        }
+    }
+    assert!(shorter > 3 && longer > 25, "{shorter} shorter, {longer} longer");
+}
+
+const STATED: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]} # the input
+      w:
+        tensor: float32
+        sizes: [2] # of the data
+        dim_order: [0]
+        data: [1, 2]
+      # the sum
+      y: {tensor: float32, sizes: [2], dynamism: static}
+    inputs: [x]
+    outputs: [y]
+    operators: [aten::add.out]
+    instructions:
+      - {kernel: aten::add.out, args: [x, w], out: y}
+layout: {header: auto} # as always
+";
+
+#[test]
+fn shortest_leaves_comments() {
+    let expected = "methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]}  # the input
+      w:
+        tensor: float32
+        # of the data
+        data: [1, 2]
+      # the sum
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::add.out, args: [x, w], out: y}
+# as always
+";
+    let shortest = Model::from_yaml("f.yaml", STATED, ".").formatted(ComputedKeys::Omitted).unwrap();
+    pretty_assertions::assert_eq!(shortest, expected);
+    let explicit = Model::from_yaml("f.yaml", &shortest, ".").formatted(ComputedKeys::Stated).unwrap();
+    let expected = expected.replace("        # of the data\n", "        sizes: [2]\n        # of the data\n");
+    let expected = expected.replace("      # the sum\n", "      y: {tensor: float32, sizes: [2]}\n      # the sum\n");
+    pretty_assertions::assert_eq!(explicit, expected);
+}
+
+#[test]
+fn keys_of_a_source_that_does_not_assemble_stay() {
+    for (text, message) in [("methods: {f: {outputs: [x]}}", "unknown value `x`"), ("name: ${N:a}", "has variables")] {
+        let folder = Folder::new(&[("a.yaml", text)]);
+        for option in ["--shortest", "--explicit"] {
+            let done = folder.run(&["fmt", option, "a.yaml"]);
+            assert_eq!((done.code, folder.read("a.yaml")), (Some(1), text.as_bytes().to_vec()));
+            assert!(done.stderr.contains(message), "{}", done.stderr);
+        }
+    }
 }

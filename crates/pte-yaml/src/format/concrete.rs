@@ -51,6 +51,8 @@ pub struct Key<'a> {
     pub written: Cow<'a, str>,
     /// Without quotes.
     pub text: Cow<'a, str>,
+    /// Offset in the source.
+    pub start: usize,
 }
 
 /// An item of a list, an entry of a map, or the root.
@@ -227,7 +229,7 @@ impl<'a> Builder<'a> {
             Event::Alias(_) => {
                 let written = &self.text[span.clone()];
                 if self.is_key() {
-                    let key = Key { written: format!("{written} ").into(), text: written.into() };
+                    let key = Key { written: format!("{written} ").into(), text: written.into(), start: span.start };
                     self.begin_entry(key);
                 } else {
                     self.begin_value(false, String::new());
@@ -278,7 +280,7 @@ impl<'a> Builder<'a> {
         };
         let written = if properties.is_empty() { written } else { format!("{properties}{written}").into() };
         self.top().collection.has_variable |= has_variable && style == ScalarStyle::Plain;
-        self.begin_entry(Key { written, text });
+        self.begin_entry(Key { written, text, start: span.start });
     }
 
     /// Begins an entry of a map.
