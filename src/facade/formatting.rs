@@ -43,8 +43,8 @@ impl Model {
     /// ```
     /// use pte_emit::{ComputedKeys, Model};
     ///
-    /// let yaml = "methods: {f: {inputs:   [x], # one\n  outputs: [y], values: {x: {'tensor': float32,\n sizes: [0x2]}},
-    ///   instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
+    /// let yaml = "methods: {f: {inputs:   [x], # one\n  outputs: [y], values: {x: {'tensor': float32,\n
+    ///   sizes: [0x2]}}, instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
     /// let expected = "\
     /// methods:
     ///   f:
@@ -65,7 +65,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A binary file; YAML that is not well-formed. To omit or to state keys, the YAML must assemble and have no variables.
+    /// A binary file; YAML that is not well-formed. To omit or to state keys, the YAML must assemble, and have no
+    /// variables.
     pub fn formatted(&self, keys: ComputedKeys) -> Result<String, Error> {
         if !self.is_text() {
             return Err(Error::input(Code::UnexpectedInput, self.name(), "expected YAML, found a binary file"));

@@ -48,7 +48,7 @@ static COMPUTED: [(&Shape, &[&str]); 4] = [
     (&LITERAL_MAP, &[literal_map::index]),
 ];
 
-/// Returns the keys of a document that may be computed, outer ones first: declared values, their properties, and others.
+/// Returns the keys of a document that may be computed, outer ones first: declared values, their properties, others.
 pub fn keys(root: &SourceNode<'_>) -> Vec<NodeId> {
     let mut found = Vec::new();
     visit(root, &Form::Shape(&DOCUMENT), &[], 0, &mut found);

@@ -1,7 +1,7 @@
 //! The canonical layout of the YAML, which `dump` prints and `fmt` restores: which maps and lists are blocks.
 //!
-//! `crates/pte-yaml/src/format.rs` lays a document out. [`crate::printer`] writes what `dump` prints, without this table;
-//! tests hold that `fmt` changes nothing of it.
+//! `crates/pte-yaml/src/format.rs` lays a document out. [`crate::printer`] writes what `dump` prints, without this
+//! table; tests hold that `fmt` changes nothing of it.
 
 use super::shape::{
     CHAIN, CHECKPOINT, CONTAINER_META, DATA, DELEGATE, DOCUMENT, FIELD_OVERRIDE, FLATBUFFER, Form, GRAPH, LAYOUT,

@@ -1,5 +1,5 @@
-//! Canonical layout of YAML: indentation, brackets and quotes. Comments, spellings of numbers, anchors, block scalars and
-//! variables stay; so does the meaning, which is verified.
+//! Canonical layout of YAML: indentation, brackets and quotes. Comments, spellings of numbers, anchors, block scalars
+//! and variables stay; so does the meaning, which is verified.
 //!
 //! A [`Policy`] says which lists and maps are blocks. [`concrete`] reads what was written, [`layout`] writes it.
 
@@ -45,8 +45,8 @@ pub fn format<P: Policy>(text: &str, policy: &P) -> Result<String, SyntaxError> 
     edited(text, policy, &Edits::default())
 }
 
-/// Formats a source whose maps change. The caller verifies the meaning. The offsets of keys are those in their document,
-/// with line feeds only.
+/// Formats a source whose maps change. The caller verifies the meaning. The offsets of keys are those in their
+/// document, with line feeds only.
 ///
 /// ```
 /// # use pte_yaml::format::{Addition, Arrangement, Edits, Policy, edited};
