@@ -81,7 +81,8 @@ pub fn edited<P: Policy>(text: &str, policy: &P, edits: &Edits) -> Result<String
     let variables = template::variables(&source)?;
     for (document, start) in &masked {
         let end = start + document.len();
-        let inside = variables.iter().filter(|range| range.start >= *start && range.end <= end);
+        let first = variables.partition_point(|range| range.start < *start);
+        let inside = variables[first..].iter().take_while(|range| range.end <= end);
         let inside: Vec<_> = inside.map(|range| range.start - start..range.end - start).collect();
         let mut concrete = Builder::new(&source[*start..end], document, &inside).build()?;
         if let Some(root) = &mut concrete.root {
