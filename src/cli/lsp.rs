@@ -173,6 +173,7 @@ fn capabilities(client: Client) -> Value {
             "documentLinkProvider": {},
             "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor"]},
             "codeLensProvider": {},
+            "documentFormattingProvider": true,
             "executeCommandProvider": {"commands": commands},
         },
         "serverInfo": {"name": "pte-emit", "version": env!("CARGO_PKG_VERSION")},

@@ -433,3 +433,21 @@ fn commands_are_those_of_the_command_line() {
     assert_eq!(symbols, json!([]));
     client.close();
 }
+
+#[test]
+fn a_text_is_laid_out() {
+    let mut client = Client::new(true, json!({}));
+    let uri = "untitled:laid-out";
+    client.open(uri, "methods:   {f: {outputs: [1]}} # one\n");
+    let params = json!({"textDocument": {"uri": uri}, "options": {"tabSize": 2, "insertSpaces": true}});
+    let edits = client.request("textDocument/formatting", params.clone());
+    assert_eq!(edits[0]["newText"], "methods:  # one\n  f:\n    outputs: [1]\n");
+    let text = edits[0]["newText"].as_str().unwrap();
+    let document = json!({"uri": uri, "version": 2});
+    client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": text}]}));
+    assert_eq!(client.request("textDocument/formatting", params.clone()), json!([]));
+    let document = json!({"uri": uri, "version": 3});
+    client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": "a: [b"}]}));
+    assert!(client.answer("textDocument/formatting", params)["error"]["message"].is_string());
+    client.close();
+}

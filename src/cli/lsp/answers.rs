@@ -6,6 +6,7 @@ use pte_emit::language::{
     Analysis, CompletionItem, CompletionKind, HintKind, MessageLevel, NameKind, OutlineItem, OutlineKind, SourceAction,
     SourceMessage, TextEdit, TokenKind,
 };
+use pte_emit::{ComputedKeys, Model};
 use serde_json::{Value, json};
 
 use super::commands;
@@ -61,6 +62,7 @@ impl Subject<'_> {
             "textDocument/documentLink" => self.links(),
             "textDocument/codeAction" => self.actions(params),
             "textDocument/codeLens" => self.lenses(),
+            "textDocument/formatting" => return Some(self.formatting()),
             _ => return None,
         }))
     }
@@ -178,6 +180,15 @@ impl Subject<'_> {
         let found = self.at(params).map(|at| self.analysis.references(at)).unwrap_or_default();
         let kind = |writes| if writes { 3 } else { 2 };
         found.iter().map(|found| json!({"range": self.range(&found.range), "kind": kind(found.writes)})).collect()
+    }
+
+    /// Returns the edit that lays out the text as `fmt` does; none if it is laid out, and an error if it is not YAML.
+    fn formatting(&self) -> Result<Value, String> {
+        let text = self.analysis.text();
+        let model = Model::from_yaml(self.uri, text, ".");
+        let formatted = model.formatted(ComputedKeys::AsWritten).map_err(|error| error.to_string())?;
+        let edit = json!({"range": self.range(&(0..text.len())), "newText": formatted});
+        Ok(if formatted == text { json!([]) } else { json!([edit]) })
     }
 
     fn prepare_rename(&self, params: &Value) -> Result<Value, String> {
