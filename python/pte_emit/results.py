@@ -11,19 +11,19 @@ __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "
     "ConstantsSummary", "ConvertedIo", "ConvertedValue", "DataStatistics", "DelegateFootprint", "DelegateMemory", "DelegatePart",
     "DelegateSummary", "DelegateTime", "Delegation", "Diagnosis", "DiffArea", "DiffKind", "DiffTopic", "DiffTotals", "Difference",
     "Differences", "DifferingElement", "DifferingPart", "DuplicateData", "Explanation", "Extracted", "FileFindings", "FileSize", "Finding",
-    "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "HeaderFacts", "Held", "Inspection",
-    "InstructionChange", "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList", "KernelUse",
-    "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference", "ManifestDifferenceKind",
-    "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod",
-    "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics", "MethodProfile", "MethodSummary",
-    "MethodWork", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime", "OperatorArgument",
-    "OperatorDescription", "OperatorTime", "OperatorWork", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison",
-    "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "Phase", "PlannedTensor", "Processor", "ProgramMemory", "QuantizedIo",
-    "QuantizedValue", "Role", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode",
-    "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError", "TestOutcome", "TestReport",
-    "TestResult", "TestsSummary", "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight", "UnusedSource", "ValueComparison",
-    "ValueSummary", "Verification", "Weight", "WeightAssignment", "WeightChanges", "WeightKind", "WeightList", "WeightLocation",
-    "WeightMismatch", "Workload"]
+    "Findings", "Firmware", "FirmwareFile", "FirmwarePlatform", "FirmwarePool", "FirmwarePoolPart", "GraphOperation", "HeaderFacts", "Held",
+    "Inspection", "InstructionChange", "InstructionComparison", "InstructionTime", "InterfaceSummary", "KeptResults", "KernelList",
+    "KernelUse", "KeySummary", "Level", "Listed", "LoadedMethod", "LoadedProgram", "Manifest", "ManifestDifference",
+    "ManifestDifferenceKind", "ManifestEntry", "ManifestKind", "MeasuredTime", "MemoryPeak", "MemoryPool", "MemorySource", "MemoryTotal",
+    "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodCircumstances", "MethodFootprint", "MethodNumerics",
+    "MethodProfile", "MethodSummary", "MethodWork", "NeededRelease", "NodeDescription", "NodeKey", "NumericComparison", "OperationTime",
+    "OperatorArgument", "OperatorDescription", "OperatorTime", "OperatorWork", "Optimization", "OptimizedInstruction", "OptimizedMethod",
+    "OutputComparison", "OutputDifference", "OutputDifferenceKind", "PayloadSummary", "Phase", "PlannedTensor", "Processor",
+    "ProgramMemory", "QuantizedIo", "QuantizedValue", "Role", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer",
+    "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestError",
+    "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TimeProfile", "TruncatedRule", "UnsetWeight", "UnsettableWeight",
+    "UnusedSource", "ValueComparison", "ValueSummary", "Verification", "Weight", "WeightAssignment", "WeightChanges", "WeightKind",
+    "WeightList", "WeightLocation", "WeightMismatch", "Workload"]
 
 
 class Diagnosis(Result):
@@ -903,7 +903,7 @@ class ConstantCalls(Result):
 class DelegateSummary(Result):
     """Delegate of a `MethodSummary`."""
 
-    __slots__ = ('backend', 'bytes', 'calls', 'name', 'named_data_bytes', 'inputs', 'outputs')
+    __slots__ = ('backend', 'bytes', 'calls', 'name', 'named_data_bytes', 'compile_specs', 'compiled_for', 'inputs', 'outputs')
     backend: str
     """Backend."""
     bytes: int
@@ -914,11 +914,15 @@ class DelegateSummary(Result):
     """Name for `payload show`: `forward/part0`."""
     named_data_bytes: int
     """Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded."""
+    compile_specs: dict[str, Any] | None
+    """Compile specs by key: what their values mean, otherwise their text or first bytes."""
+    compiled_for: list[str] | None
+    """Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it."""
     inputs: list[str] | None
     """First arguments of its calls."""
     outputs: list[str] | None
     """Other arguments of its calls."""
-    _optional = ('inputs', 'outputs')
+    _optional = ('compile_specs', 'compiled_for', 'inputs', 'outputs')
 
 
 class InterfaceSummary(Result):
@@ -1574,13 +1578,17 @@ Listed = OperatorDescription | NodeDescription
 class PayloadSummary(Result):
     """A payload with its description, or with the name of one that is the same data: the result of `Payload::summary`."""
 
-    __slots__ = ('backend', 'calls', 'name', 'format', 'problem', 'same_as', 'size', 'others')
+    __slots__ = ('backend', 'calls', 'name', 'compile_specs', 'compiled_for', 'format', 'problem', 'same_as', 'size', 'others')
     backend: str
     """Name of the backend."""
     calls: int
     """Number of instructions that call the delegate."""
     name: str
     """Name of the payload: `METHOD/DELEGATE`."""
+    compile_specs: dict[str, Any] | None
+    """Compile specs by key: what their values mean, otherwise their text or first bytes."""
+    compiled_for: list[str] | None
+    """Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it."""
     format: str | None
     """Name of the format, or `unknown`."""
     problem: str | None
@@ -1593,7 +1601,7 @@ class PayloadSummary(Result):
     """The other keys."""
     _renamed = {'payload': 'name'}
     _rest = "others"
-    _optional = ('format', 'problem', 'same_as', 'size')
+    _optional = ('compile_specs', 'compiled_for', 'format', 'problem', 'same_as', 'size')
 
 
 class ComparedTime(Result):
@@ -1643,10 +1651,20 @@ class MeasuredTime(Result):
     _optional = ('compared',)
 
 
+class GraphOperation(Result):
+    """An operation of the graph of a payload."""
+
+    __slots__ = ('index', 'name')
+    index: int
+    """Position among the operations of the graph."""
+    name: str
+    """Name of the operation, such as `conv2d`; empty if the graph is not printed."""
+
+
 class OperationTime(Result):
     """Times of an operation inside of a delegate."""
 
-    __slots__ = ('count', 'max', 'mean', 'min', 'operation', 'share', 'total', 'compared')
+    __slots__ = ('count', 'max', 'mean', 'min', 'nodes', 'operation', 'share', 'total', 'compared')
     count: int
     """Number of executions; 0 if there was none."""
     max: int
@@ -1655,6 +1673,8 @@ class OperationTime(Result):
     """Mean of an execution."""
     min: int
     """Shortest one."""
+    nodes: list[GraphOperation]
+    """Operations of the graph of the payload that it executes: first the one of its kind. Empty if they are not known."""
     operation: str
     """Name or number that the backend gave."""
     share: float
@@ -2146,7 +2166,7 @@ NumericComparison._made = {'methods': MethodNumerics}
 OperatorDescription._made = {'arguments': OperatorArgument}
 NodeDescription._made = {'keys': NodeKey}
 MeasuredTime._made = {'compared': ComparedTime}
-OperationTime._made = {'compared': ComparedTime}
+OperationTime._made = {'nodes': GraphOperation, 'compared': ComparedTime}
 DelegateTime._made = {'operations': OperationTime, 'compared': ComparedTime}
 InstructionTime._made = {'compared': ComparedTime}
 OperatorTime._made = {'compared': ComparedTime}

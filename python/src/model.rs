@@ -12,7 +12,7 @@ use pte_emit::cli::runner;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::run::{OutputValue, RUNNER_RELEASE, RunOptions, RunnerCommand, TestOptions, TestReport};
 use pte_emit::{
-    Blob, ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
+    Blob, ComputedKeys, ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
     deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
     diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
@@ -513,6 +513,20 @@ impl Model {
         }
         let model = self.0.clone();
         Ok(attempt(py, move |_| model.to_yaml(Path::new(""), &options))?.text)
+    }
+
+    /// Returns YAML in the layout of the command `fmt`, with its comments; `computed="omitted"` leaves out keys that
+    /// assembling computes, `"stated"` writes types and sizes of all tensors.
+    #[pyo3(signature = (*, computed="as-written"))]
+    fn formatted(&self, py: Python<'_>, computed: &str) -> PyResult<String> {
+        let words = [
+            ("as-written", ComputedKeys::AsWritten),
+            ("omitted", ComputedKeys::Omitted),
+            ("stated", ComputedKeys::Stated),
+        ];
+        let keys = choice("computed", computed, &words)?;
+        let model = self.0.clone();
+        attempt(py, move |_| model.formatted(keys))
     }
 
     /// Explains every byte of a file, as text: of all, of a `range` of bytes, of a `part`: `"headers"`, `"program"` or

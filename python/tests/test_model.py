@@ -173,3 +173,14 @@ def test_printed_yaml_refers_to_the_file_or_has_the_data(tmp_path: Path) -> None
     model = pte_emit.open(path)
     assert str(path) in model.to_yaml() and str(path) not in model.to_yaml(inline=True)
     assert pte_emit.open(Path(path).read_bytes()).to_yaml() == model.to_yaml(inline=True)
+
+
+def test_yaml_is_laid_out_with_its_comments() -> None:
+    yaml = "methods:   {f: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y],\n  instructions: [{kernel: aten::relu.out, args: [x], out: y}]}} # one\n"
+    model = pte_emit.open(yaml.encode())
+    text = model.formatted()
+    assert "# one" in text and pte_emit.open(text.encode()).formatted() == text
+    stated = model.formatted(computed="stated")
+    assert "y: {tensor: float32, sizes: [2]}" in stated and pte_emit.open(stated.encode()).formatted(computed="omitted") == text
+    with pytest.raises(ValueError, match="computed"):
+        model.formatted(computed="short")  # type: ignore[arg-type]
