@@ -67,8 +67,8 @@ pub(super) fn check(
             if !payload.is_decoded() {
                 let signature = signatures.entry(delegate.processed).or_insert_with(|| {
                     for key in payload.keys().into_iter().flatten().filter(|key| named_data(key).is_none()) {
-                        let found = format!("unknown key \"{}\"", clipped(&key));
-                        let expected = "a key of named data, or of a .ptd".to_owned();
+                        let found = format!("data `{}`, neither in the program nor in a given .ptd", clipped(&key));
+                        let expected = "the data that the payload refers to".to_owned();
                         findings
                             .add(D_25, || (locate(&Element::Method(method, Part::Delegate(index))), found, expected));
                     }

@@ -298,7 +298,11 @@ pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backen
             "CudaBackend" | "MetalBackend" => vec![text("target_device"), text("platform")],
             _ => vec![stated],
         };
-    let split = |part: String| part.split(", ").map(str::to_owned).collect::<Vec<_>>();
+    // The words of processors are one part.
+    let split = |part: String| match part.contains(" and ") {
+        true => vec![part],
+        false => part.split(", ").map(str::to_owned).collect(),
+    };
     parts.into_iter().flatten().flat_map(split).collect()
 }
 
@@ -443,6 +447,6 @@ mod tests {
         let specs =
             [("min_deployment_target".to_owned(), b"7".to_vec()), ("compute_units".to_owned(), b"all".to_vec())];
         let found = super::target(Some(&payload), &specs, "CoreMLBackend");
-        assert_eq!(found.join(", "), "iOS 18, macOS 15, CPU, GPU and Neural Engine");
+        assert_eq!(found, ["iOS 18", "macOS 15", "CPU, GPU and Neural Engine"]);
     }
 }
