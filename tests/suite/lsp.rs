@@ -451,3 +451,43 @@ fn a_text_is_laid_out() {
     assert!(client.answer("textDocument/formatting", params)["error"]["message"].is_string());
     client.close();
 }
+
+/// Neovim shows messages, describes a name, completes, renames and lays out (tests/neovim/client.lua).
+#[test]
+#[ignore = "needs nvim"]
+fn neovim_is_a_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("add.pte.yaml");
+    let text = "\
+methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [2]}}   # \u{e9} \u{1f600}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::add.out, args: [x, x], out: s}
+      - {kernel: aten::re, args: [s], out: y}
+";
+    std::fs::write(&path, text).unwrap();
+    let mut nvim = Command::new("nvim");
+    nvim.args(["--headless", "--clean", "-n", "-i", "NONE", "-S"]).arg(root().join("tests/neovim/client.lua"));
+    nvim.env("PTE_EMIT", env!("CARGO_BIN_EXE_pte-emit")).env("PTE_EMIT_TEXT", &path).env("HOME", folder.path());
+    let output = nvim.output().expect("nvim, as Debian's package neovim");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["messages"][0], "8: the runtime registers no operator `aten::re`: unknown");
+    let hover = found["hover"].as_str().unwrap();
+    assert!(hover.contains("`float32 [2]`") && hover.contains("written by instruction `0`"), "{hover}");
+    assert_eq!(found["completions"], true);
+    let expected = "\
+methods:
+  forward:
+    values:  # \u{e9} \u{1f600}
+      x: {tensor: float32, sizes: [2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::add.out, args: [x, x], out: sum}
+      - {kernel: aten::relu.out, args: [sum], out: y}";
+    assert_eq!(found["text"], expected);
+}
