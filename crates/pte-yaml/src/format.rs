@@ -1,7 +1,7 @@
 //! Canonical layout of YAML: indentation, brackets and quotes. Comments, spellings of numbers, anchors, block scalars
 //! and variables stay; so does the meaning, which is verified.
 //!
-//! A [`Policy`] says which lists and maps are blocks. [`concrete`] reads what was written, [`layout`] writes it.
+//! A [`Policy`] says which lists and maps are blocks. `concrete` reads what was written, `layout` writes it.
 
 mod concrete;
 mod edits;
@@ -66,7 +66,7 @@ pub fn format<P: Policy>(text: &str, policy: &P) -> Result<String, SyntaxError> 
 /// ```
 ///
 /// # Errors
-/// Those of [`format`].
+/// Those of [`format()`].
 pub fn edited<P: Policy>(text: &str, policy: &P, edits: &Edits) -> Result<String, SyntaxError> {
     // Errors have the positions of the source as it is.
     for (document, start) in masked_documents(text)? {
