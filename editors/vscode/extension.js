@@ -1,121 +1,140 @@
-// The extension: runs `pte-emit check` on programs that are saved, and shows .pte, .ptd and .bpte files as YAML. What
-// needs no editor is in logic.js; completion and validation while typing are those of the YAML extension with the JSON
-// Schema of pte-emit.
+// The extension: starts `pte-emit lsp` for programs and weights in YAML, shows reports beside the text, what commands of
+// the server print, and .pte, .ptd and .bpte files as YAML. The server knows everything about the text.
 'use strict';
 
 const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const vscode = require('vscode');
-const { findings, isProgram, parse } = require('./logic.js');
+const { LanguageClient } = require('vscode-languageclient/node');
+
+const LANGUAGE = 'pte-emit';
+
+// The line by which `pte-emit dump` names the schema; the examples of the repository name the file beside them.
+const SCHEMA_LINE = /^#\s*yaml-language-server:\s*\$schema=\S*pte-emit\.schema\.json\s*$/m;
+
+const INSTALL = 'https://github.com/pte-emit/pte-emit/blob/HEAD/docs/install.md';
 
 // Limits of a run: time in milliseconds, and bytes of what it prints.
 const LIMITS = { timeout: 60000, maxBuffer: 64 << 20 };
 
-const SEVERITIES = {
-  error: vscode.DiagnosticSeverity.Error,
-  warning: vscode.DiagnosticSeverity.Warning,
-  note: vscode.DiagnosticSeverity.Information,
-};
+const setting = (name) => vscode.workspace.getConfiguration('pte-emit').get(name);
+const command = () => setting('path') || 'pte-emit';
 
-// Runs pte-emit on a file, in its folder. Resolves to { status, stdout, stderr }; rejects if it cannot be run, exceeds
-// a limit or is aborted.
-function run(options, file, signal) {
-  const command = vscode.workspace.getConfiguration('pte-emit').get('path') || 'pte-emit';
-  // A name that begins with a dash is no option.
-  const argument = `./${path.basename(file)}`;
-  return new Promise((resolve, reject) => {
-    execFile(command, [...options, argument], { ...LIMITS, cwd: path.dirname(file), signal }, (error, stdout, stderr) => {
-      if (error && typeof error.code !== 'number') {
-        const missing = error.code === 'ENOENT';
-        return reject(missing ? new Error(`${command} is not found; install pte-emit, or set pte-emit.path`) : error);
-      }
-      resolve({ status: error ? error.code : 0, stdout, stderr });
-    });
-  });
+// Reports a command that cannot be started, with what to do.
+async function reportMissing(error) {
+  const [install, choose] = ['How to install', 'Set its path'];
+  const answer = await vscode.window.showErrorMessage(`pte-emit: cannot start ${command()}: ${error.message}`, install, choose);
+  if (answer === install) vscode.env.openExternal(vscode.Uri.parse(INSTALL));
+  if (answer === choose) vscode.commands.executeCommand('workbench.action.openSettings', 'pte-emit.path');
 }
 
-// Findings of saved documents.
-class Checks {
+// The language server, what its commands answer, and reports.
+class Server {
   constructor() {
-    this.collection = vscode.languages.createDiagnosticCollection('pte-emit');
-    // Runs that are not finished, by the document.
-    this.running = new Map();
+    this.output = vscode.window.createOutputChannel('pte-emit');
+    this.panels = new Map();
   }
 
-  // Checks a document as it is on disk. A later call for the same document ends this one.
-  async check(document) {
-    const key = document.uri.toString();
-    this.running.get(key)?.abort();
-    const controller = new AbortController();
-    this.running.set(key, controller);
+  async start() {
+    const middleware = {
+      executeCommand: async (name, args, next) => this.show(name, args, await next(name, args)),
+    };
+    const options = {
+      documentSelector: [{ language: LANGUAGE }],
+      initializationOptions: ['runtime', 'targets', 'definitions', 'hints'].reduce((all, name) => ({ ...all, [name]: setting(name) ?? undefined }), {}),
+      synchronize: { configurationSection: 'pte-emit' },
+      outputChannel: this.output,
+      middleware,
+    };
+    this.client = new LanguageClient('pte-emit', 'pte-emit', { command: command(), args: ['lsp'] }, options);
     try {
-      const bytes = fs.readFileSync(document.uri.fsPath);
-      const done = await run(['check', '--format', 'json'], document.uri.fsPath, controller.signal);
-      const found = findings(parse(done.stdout, done.stderr), bytes);
-      if (controller.signal.aborted) return;
-      this.collection.set(document.uri, found.map((finding) => diagnostic(document, finding)));
+      await this.client.start();
     } catch (error) {
-      if (controller.signal.aborted) return;
-      this.collection.delete(document.uri);
-      vscode.window.showErrorMessage(`pte-emit: ${error.message}`);
-    } finally {
-      if (this.running.get(key) === controller) this.running.delete(key);
+      this.client = undefined;
+      await reportMissing(error);
     }
   }
 
-  forget(document) {
-    this.running.get(document.uri.toString())?.abort();
-    this.collection.delete(document.uri);
+  async restart() {
+    const client = this.client;
+    this.client = undefined;
+    await client?.stop().catch(() => undefined);
+    await this.start();
   }
 
-  dispose() {
-    this.running.forEach((controller) => controller.abort());
-    this.collection.dispose();
+  // Shows what a command answered: a report beside the text, anything else in the output.
+  show(name, [uri], answer) {
+    if (answer?.file) return this.showPage(uri, answer.file);
+    if (answer?.text) {
+      this.output.appendLine(answer.text.trimEnd());
+      this.output.show(true);
+    }
+    return answer;
   }
-}
 
-function diagnostic(document, finding) {
-  const range = new vscode.Range(document.positionAt(finding.start), document.positionAt(finding.end));
-  const shown = new vscode.Diagnostic(range, finding.message, SEVERITIES[finding.level] ?? SEVERITIES.error);
-  shown.source = 'pte-emit';
-  if (finding.rule !== null) shown.code = finding.rule;
-  return shown;
+  async showReport(document) {
+    if (!document || document.languageId !== LANGUAGE || !(await document.save())) return;
+    if (!this.client) return void (await reportMissing(new Error('the language server does not run')));
+    await vscode.commands.executeCommand('pte-emit.report', document.uri.toString(), '');
+  }
+
+  showPage(uri, file) {
+    let panel = this.panels.get(uri);
+    if (!panel) {
+      const title = `${path.basename(vscode.Uri.parse(uri).path)}: report`;
+      const place = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+      panel = vscode.window.createWebviewPanel('pte-emit.report', title, place, { enableScripts: true, retainContextWhenHidden: true });
+      panel.onDidDispose(() => this.panels.delete(uri));
+      this.panels.set(uri, panel);
+    }
+    panel.webview.html = fs.readFileSync(vscode.Uri.parse(file).fsPath, 'utf8');
+  }
+
+  // Draws the report of a saved text again, if it is shown.
+  async update(document) {
+    const uri = document.uri.toString();
+    if (this.client && this.panels.has(uri)) await vscode.commands.executeCommand('pte-emit.report', uri, '');
+  }
+
+  async dispose() {
+    await this.client?.stop().catch(() => undefined);
+    this.output.dispose();
+  }
 }
 
 // Shows a file as YAML in a new editor; large data refer to the file, so that the YAML is saved beside it.
 async function dump(uri) {
   const file = uri ?? (await vscode.window.showOpenDialog({ filters: { ExecuTorch: ['pte', 'ptd', 'bpte'] } }))?.[0];
   if (!file) return;
-  try {
-    const done = await run(['dump'], file.fsPath);
-    if (done.status !== 0) throw new Error(done.stderr.trim().slice(0, 1000));
-    const document = await vscode.workspace.openTextDocument({ language: 'yaml', content: done.stdout });
-    await vscode.window.showTextDocument(document);
-  } catch (error) {
-    vscode.window.showErrorMessage(`pte-emit: ${error.message}`);
-  }
+  // A name that begins with a dash is no option.
+  const args = ['dump', `./${path.basename(file.fsPath)}`];
+  execFile(command(), args, { ...LIMITS, cwd: path.dirname(file.fsPath) }, async (error, stdout, stderr) => {
+    if (error?.code === 'ENOENT') return reportMissing(error);
+    if (error) return vscode.window.showErrorMessage(`pte-emit: ${(stderr || error.message).trim().slice(0, 1000)}`);
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: LANGUAGE, content: stdout }));
+  });
 }
 
-function activate(context) {
-  const checks = new Checks();
-  const isChecked = (document) =>
-    document.languageId === 'yaml' && document.uri.scheme === 'file' && isProgram(document.fileName, document.getText());
-  const onSave = (document) => {
-    const enabled = vscode.workspace.getConfiguration('pte-emit').get('checkOnSave');
-    return enabled && isChecked(document) ? checks.check(document) : undefined;
-  };
-  const checkNow = async () => {
-    const document = vscode.window.activeTextEditor?.document;
-    if (document?.uri.scheme === 'file' && (await document.save())) await checks.check(document);
-  };
+// Gives YAML that names the schema the language of the server.
+function recognize(document) {
+  const isProgram = document.languageId === 'yaml' && SCHEMA_LINE.test(document.getText().slice(0, 4096));
+  if (isProgram) vscode.languages.setTextDocumentLanguage(document, LANGUAGE);
+}
+
+async function activate(context) {
+  const server = new Server();
   context.subscriptions.push(
-    checks,
-    vscode.workspace.onDidSaveTextDocument(onSave),
-    vscode.workspace.onDidCloseTextDocument((document) => checks.forget(document)),
-    vscode.commands.registerCommand('pte-emit.check', checkNow),
+    server,
+    vscode.workspace.onDidOpenTextDocument(recognize),
+    vscode.workspace.onDidSaveTextDocument((document) => server.update(document)),
+    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration('pte-emit.path') && server.restart()),
+    vscode.commands.registerCommand('pte-emit.showReport', () => server.showReport(vscode.window.activeTextEditor?.document)),
+    vscode.commands.registerCommand('pte-emit.restart', () => server.restart()),
     vscode.commands.registerCommand('pte-emit.dump', dump),
   );
+  vscode.workspace.textDocuments.forEach(recognize);
+  await server.start();
 }
 
-module.exports = { activate };
+module.exports = { activate, SCHEMA_LINE };

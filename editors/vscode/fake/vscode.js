@@ -1,64 +1,67 @@
-// A stand-in for the module `vscode`, which only the editor has: what the extension uses of it, with what it was called
-// with.
+// A stand-in for the modules `vscode`, which only the editor has, and `vscode-languageclient/node`: what the extension
+// uses of them, with what it was called with.
 'use strict';
 
-class Range {
-  constructor(start, end) {
-    Object.assign(this, { start, end });
-  }
-}
-
-class Diagnostic {
-  constructor(range, message, severity) {
-    Object.assign(this, { range, message, severity });
-  }
-}
-
-// Returns the module, and `state`: settings, registered functions, diagnostics by file, messages and shown documents.
+// Returns both modules, and `state`: settings, registered functions, clients, messages and what is shown.
 function fake(settings) {
-  const state = { settings, commands: {}, saved: null, closed: null, diagnostics: new Map(), messages: [], shown: [], chosen: undefined };
+  const state = { settings, commands: {}, executed: [], clients: [], messages: [], answer: undefined, opened: [], shown: [], chosen: undefined, output: [], panels: [], languages: [] };
   const disposable = { dispose() {} };
+  const on = (name) => (run) => ((state[name] = run), disposable);
   const vscode = {
-    Range,
-    Diagnostic,
-    DiagnosticSeverity: { Error: 0, Warning: 1, Information: 2 },
-    languages: {
-      createDiagnosticCollection: () => ({
-        set: (uri, all) => state.diagnostics.set(uri.fsPath, all),
-        delete: (uri) => state.diagnostics.delete(uri.fsPath),
-        dispose: () => state.diagnostics.clear(),
-      }),
+    Uri: { parse: (text) => ({ fsPath: decodeURI(text.replace(/^file:\/\//, '')), path: text.replace(/^file:\/\//, ''), toString: () => text }) },
+    ViewColumn: { Beside: -2 },
+    env: { openExternal: (uri) => state.opened.push(uri.toString()) },
+    languages: { setTextDocumentLanguage: (document, language) => state.languages.push([document.fileName, language]) },
+    commands: {
+      registerCommand: (name, run) => ((state.commands[name] = run), disposable),
+      // Commands of the server are executed through the middleware of the client.
+      executeCommand: async (name, ...args) => {
+        state.executed.push([name, ...args]);
+        const client = state.clients.at(-1);
+        if (client?.answers[name]) return client.options.middleware.executeCommand(name, args, async () => client.answers[name]);
+      },
     },
-    commands: { registerCommand: (name, run) => ((state.commands[name] = run), disposable) },
     workspace: {
+      textDocuments: [],
       getConfiguration: (section) => ({ get: (key) => state.settings[`${section}.${key}`] }),
-      onDidSaveTextDocument: (run) => ((state.saved = run), disposable),
-      onDidCloseTextDocument: (run) => ((state.closed = run), disposable),
+      onDidOpenTextDocument: on('open'),
+      onDidSaveTextDocument: on('saved'),
+      onDidChangeConfiguration: on('configured'),
       openTextDocument: async (content) => content,
     },
     window: {
       activeTextEditor: undefined,
-      showErrorMessage: (message) => state.messages.push(message),
+      createOutputChannel: () => ({ appendLine: (line) => state.output.push(line), show() {}, dispose() {} }),
+      createWebviewPanel: (type, title) => {
+        const panel = { title, webview: { html: '' }, onDidDispose: (run) => (panel.close = run) };
+        state.panels.push(panel);
+        return panel;
+      },
+      showErrorMessage: async (message) => (state.messages.push(message), state.answer),
       showOpenDialog: async () => state.chosen,
       showTextDocument: async (document) => state.shown.push(document),
     },
   };
-  return { vscode, state };
+  class LanguageClient {
+    constructor(id, name, server, options) {
+      Object.assign(this, { server, options, answers: {}, running: false });
+      state.clients.push(this);
+    }
+    async start() {
+      if (this.server.command.startsWith('/nowhere')) throw new Error('ENOENT');
+      this.running = true;
+    }
+    async stop() {
+      this.running = false;
+    }
+  }
+  return { modules: { vscode, 'vscode-languageclient/node': { LanguageClient } }, vscode, state };
 }
 
 // A document of the editor, saved in a file.
-function document(file, text, languageId = 'yaml') {
-  return {
-    uri: { scheme: 'file', fsPath: file, toString: () => `file://${file}` },
-    fileName: file,
-    languageId,
-    getText: () => text,
-    save: async () => true,
-    positionAt(offset) {
-      const before = text.slice(0, offset).split('\n');
-      return { line: before.length - 1, character: before.at(-1).length };
-    },
-  };
+function document(file, text, languageId = 'pte-emit') {
+  const uri = { scheme: 'file', fsPath: file, toString: () => `file://${file}` };
+  return { uri, fileName: file, languageId, getText: () => text, save: async () => true };
 }
 
 module.exports = { document, fake };

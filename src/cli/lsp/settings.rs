@@ -41,7 +41,8 @@ pub fn options(settings: &Value) -> (LanguageOptions, Vec<String>) {
     for (key, value) in settings.as_object().into_iter().flatten() {
         let mut expected = |what: &str| wrong.push(format!("setting `{key}`: expected {what}, found {value}"));
         match (key.as_str(), value) {
-            (_, Value::Null) => {}
+            // `path` is the command, which the extension of VS Code starts.
+            (_, Value::Null) | ("path", _) => {}
             ("definitions", Value::Object(definitions)) => {
                 let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 options.definitions = definitions.iter().map(|(name, value)| (name.clone(), text(value))).collect();
