@@ -223,7 +223,11 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
             // Data that several delegates share are described once.
             let is_shared = arguments.payload.is_none();
             let text = match &schema {
-                Some((name, schema)) => payload.yaml_by_schema(name, schema, &options),
+                // Of several payloads, those of a known format are described by it.
+                Some((name, schema)) if shown.len() == 1 || payload.format.is_none() => {
+                    payload.yaml_by_schema(name, schema, &options)
+                }
+                Some(_) => payload.yaml(is_shared, &options),
                 None if is_json => json_text(payload, is_shared),
                 None => payload.yaml(is_shared, &options),
             };

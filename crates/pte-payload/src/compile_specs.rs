@@ -315,7 +315,8 @@ pub fn is_chip(part: &str) -> bool {
 pub fn system(text: &str) -> Option<(&str, (u32, u32))> {
     let (name, version) = text.split_once(' ')?;
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    SYSTEMS.contains(&name).then_some((name, (major.parse().ok()?, minor.parse().ok()?)))
+    let name = SYSTEMS.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+    Some((*name, (major.parse().ok()?, minor.parse().ok()?)))
 }
 
 /// Systems that payloads are compiled for.

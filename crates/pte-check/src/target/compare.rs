@@ -140,7 +140,12 @@ impl Comparison<'_> {
         let payloads = Payloads::of_program(self.program);
         for (method, number, delegate) in self.program.delegates() {
             let parts = payloads.compiled(delegate).compiled_for;
-            let has_chip = |part: &&String| chips.iter().any(|chip| chip.eq_ignore_ascii_case(part));
+            // Without its multiply-accumulate units, `Ethos-U55` is each of them.
+            let is_chip = |chip: &String, part: &str| {
+                let rest = part.get(chip.len()..).filter(|rest| rest.is_empty() || rest.starts_with('-'));
+                rest.is_some() && part.get(..chip.len()).is_some_and(|start| start.eq_ignore_ascii_case(chip))
+            };
+            let has_chip = |part: &&String| chips.iter().any(|chip| is_chip(chip, part));
             let mut compiled = parts.iter().filter(|part| compile_specs::is_chip(part)).peekable();
             let of_other =
                 compiled.peek().copied().filter(|_| !chips.is_empty() && !compiled.any(|part| has_chip(&part)));
