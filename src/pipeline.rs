@@ -183,7 +183,9 @@ impl Document {
         let decoded = DecodedSource::try_new(source.clone(), |source| {
             let syntax = |error: pte_yaml::tree::SyntaxError| source.error(vec![error.diagnostic()]);
             let mut tree = pte_yaml::tree::parse(source.text()).map_err(syntax)?;
-            let strings = pte_yaml::template::unquote(&mut tree, source.text(), &source.quoted_numbers);
+            let copies = pte_yaml::repeat::expand(&mut tree, source.text()).map_err(syntax)?;
+            let mut strings = pte_yaml::template::unquote(&mut tree, source.text(), &source.quoted_numbers);
+            strings.extend(copies.strings);
             let (document, found) = ir::decode::decode(tree, strings);
             if found.iter().any(NodeDiagnostic::is_error) {
                 // Resolving would report names of undecoded nodes as unknown.

@@ -177,8 +177,8 @@ impl Source {
     /// Returns the positions of nodes, in the order of `nodes`.
     pub fn positions(&self, nodes: &[NodeId]) -> Vec<SourceRange> {
         let text = self.text();
-        let spans = pte_yaml::tree::spans(text);
-        let span = |node: &NodeId| spans.get(node.0 as usize).cloned().unwrap_or_default();
+        let spans = pte_yaml::repeat::Spans::new(text);
+        let span = |node: &NodeId| spans.get(*node).unwrap_or_default();
         let mut found: Vec<SourceRange> =
             nodes.iter().map(|node| SourceRange { span: span(node), ..SourceRange::default() }).collect();
         // In the order of the source, so that its lines are counted once.

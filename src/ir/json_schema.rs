@@ -11,6 +11,7 @@ use pte_model::format::ScalarType;
 use pte_model::format::flatbuffer::Scalar;
 use pte_payload::flat::schema::{Enumeration, Schema, Type};
 use pte_payload::flat::{self, FlatFormat};
+use pte_yaml::repeat::{DO, REPEAT};
 
 /// Returns the schema of a document.
 pub fn schema() -> Value {
@@ -54,12 +55,38 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::WordOrInt(words) => {
             json!({"anyOf": [{"enum": words}, {"type": ["integer", "string"], "pattern": whole(VARIABLE)}]})
         }
+        Form::List(item) if matches!(item, Form::Shape(_)) => {
+            json!({"type": "array", "items": or_repeated(item, "array", definitions)})
+        }
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
-        Form::Map(value) => json!({"type": "object", "additionalProperties": of(value, definitions)}),
+        Form::Map(value) => {
+            json!({"type": "object", "additionalProperties": or_repeated(value, "object", definitions)})
+        }
         Form::Either(forms) => json!({"anyOf": forms.iter().map(|form| of(form, definitions)).collect::<Vec<_>>()}),
         Form::Shape(shape) => reference(shape.name, definitions, |definitions| of_shape(shape, definitions)),
         Form::Named(name, form) => reference(name, definitions, |definitions| of(form, definitions)),
     }
+}
+
+/// A form, or a repetition (`pte_yaml::repeat`) of several: `do` is a list or a map.
+fn or_repeated(form: &Form, several: &str, definitions: &mut Map<String, Value>) -> Value {
+    let counter = json!({"anyOf": [
+        {"type": ["integer", "string"], "minimum": 0, "pattern": whole(VARIABLE)},
+        {"type": "array", "items": {"type": ["integer", "string"]}},
+    ]});
+    let repeated = reference(&format!("repeat_{several}"), definitions, |_| {
+        json!({
+            "type": "object",
+            "description": "Repetition: `$(i)` and `$(i+1)` in what is repeated are replaced.",
+            "properties": {
+                REPEAT: {"type": "object", "additionalProperties": counter, "minProperties": 1, "maxProperties": 1},
+                DO: {"type": several},
+            },
+            "required": [REPEAT, DO],
+            "additionalProperties": false,
+        })
+    });
+    json!({"anyOf": [of(form, definitions), repeated]})
 }
 
 /// Pattern of a number of bytes in a string, with or without a unit. The schema does not bound its value.

@@ -20,10 +20,12 @@ mod synonyms;
 pub mod write;
 pub mod yaml;
 
+use std::collections::HashSet;
 use std::ops::Deref;
 
 use pte_model::diagnostics::{Code, Severity, counted};
-use pte_yaml::tree::{self, NodeId};
+use pte_yaml::repeat::Spans;
+use pte_yaml::tree::NodeId;
 
 /// A diagnostic about a node of the source.
 pub type NodeDiagnostic = pte_model::diagnostics::Diagnostic<NodeId>;
@@ -118,10 +120,24 @@ impl Extend<NodeDiagnostic> for Messages {
     }
 }
 
-/// Diagnostics with the byte spans of their nodes.
-pub fn located(text: &str, diagnostics: Vec<NodeDiagnostic>) -> Vec<pte_model::diagnostics::Diagnostic> {
+/// Diagnostics with the byte spans of their nodes. Of the copies of a repetition, one is reported, with its counters.
+pub fn located(text: &str, mut diagnostics: Vec<NodeDiagnostic>) -> Vec<pte_model::diagnostics::Diagnostic> {
     let any = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
-    let spans = if any { tree::spans(text) } else { Vec::new() };
-    let span = |id: NodeId| spans.get(id.0 as usize).cloned();
-    diagnostics.into_iter().map(|diagnostic| diagnostic.map(span)).collect()
+    let spans = if any { Spans::new(text) } else { Spans::default() };
+    let span = |id: NodeId| spans.get(id);
+    let place = |mut diagnostic: NodeDiagnostic| {
+        if let Some(turn) = diagnostic.at.and_then(|id| spans.turn(id)).filter(|turn| !turn.is_empty()) {
+            diagnostic.message = format!("{} ({turn})", diagnostic.message);
+        }
+        diagnostic.map(span)
+    };
+    // One of all turns is enough.
+    let mut copies = HashSet::new();
+    diagnostics.retain(|diagnostic| {
+        let Some(id) = diagnostic.at.filter(|id| spans.turn(*id).is_some_and(|turn| !turn.is_empty())) else {
+            return true;
+        };
+        copies.insert((span(id).map(|span| span.start), diagnostic.code))
+    });
+    diagnostics.into_iter().map(place).collect()
 }

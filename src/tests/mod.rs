@@ -26,5 +26,6 @@ mod read_flat_tensor;
 mod read_program;
 #[cfg(feature = "generate")]
 mod reduce;
+mod repeat;
 mod resolve;
 mod write;

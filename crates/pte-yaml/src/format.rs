@@ -10,6 +10,7 @@ mod policy;
 
 use pte_model::diagnostics::Code;
 
+use crate::repeat::{DO, REPEAT};
 use crate::template;
 use crate::tree::{self, NodeValue, SourceNode, SyntaxError};
 pub use edits::{Addition, Edits};
@@ -116,7 +117,7 @@ fn masked_documents(text: &str) -> Result<Vec<(String, usize)>, SyntaxError> {
 /// Sets what the policy decides, and moves comments to where they are written.
 fn arrange<P: Policy>(document: &mut ConcreteDocument<'_>, policy: &P) {
     /// Returns true for a block.
-    fn visit<P: Policy>(entry: &mut Entry<'_>, place: P::Place, policy: &P) -> bool {
+    fn visit<P: Policy>(entry: &mut Entry<'_>, place: P::Place, around: P::Place, policy: &P) -> bool {
         let mut is_block = false;
         if let Content::Text(text) = &mut entry.content {
             text.drops_quotes = policy.drops_quotes(place);
@@ -124,14 +125,21 @@ fn arrange<P: Policy>(document: &mut ConcreteDocument<'_>, policy: &P) {
         if let Content::Collection(collection) = &mut entry.content {
             let Collection { is_map, entries, .. } = &mut **collection;
             let mut has_block = false;
+            let is_key = |entry: &Entry<'_>, name| entry.key.as_ref().is_some_and(|key| key.text == name);
+            let is_repetition = *is_map
+                && entries.len() == 2
+                && [REPEAT, DO].iter().all(|name| entries.iter().any(|entry| is_key(entry, *name)));
             for entry in entries {
-                let place = match (&entry.key, *is_map) {
+                let inside = match (&entry.key, *is_map) {
+                    // What is repeated is laid out as in the list or map around.
+                    (Some(key), true) if is_repetition && key.text == DO => around,
                     (Some(key), true) => policy.value(place, &key.text),
                     _ => policy.item(place),
                 };
-                has_block |= visit(entry, place, policy);
+                has_block |= visit(entry, inside, place, policy);
             }
-            collection.arrangement = match policy.arrangement(place) {
+            let own = if is_repetition { policy.arrangement(around) } else { policy.arrangement(place) };
+            collection.arrangement = match own {
                 Arrangement::OfEntries if has_block => Arrangement::Block,
                 Arrangement::OfEntries => Arrangement::Line,
                 arrangement => arrangement,
@@ -142,7 +150,7 @@ fn arrange<P: Policy>(document: &mut ConcreteDocument<'_>, policy: &P) {
         is_block
     }
     if let Some(root) = &mut document.root {
-        visit(root, policy.root(), policy);
+        visit(root, policy.root(), policy.root(), policy);
     }
 }
 

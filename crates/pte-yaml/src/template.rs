@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
+use super::repeat::Spans;
 use super::tree::{self, NodeId, NodeValue, SourceNode, SyntaxError};
 use pte_model::diagnostics::Code;
 
@@ -132,9 +133,12 @@ fn is_number(value: &str) -> bool {
     number(value).is_some()
 }
 
-fn number(value: &str) -> Option<NodeValue<'static>> {
-    // The other characters of YAML could make it more than a scalar.
-    if !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)) {
+/// Returns the number that a string is without quotes.
+pub(crate) fn number(value: &str) -> Option<NodeValue<'static>> {
+    // The other characters of YAML could make it more than a scalar, and most words are no numbers.
+    if !value.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+        || !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte))
+    {
         return None;
     }
     match tree::parse(value).ok()?.value {
@@ -152,12 +156,12 @@ pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -
     if ranges.is_empty() {
         return strings;
     }
-    let spans = tree::spans(text);
+    let spans = Spans::new(text);
     let mut nodes = vec![root];
     while let Some(node) = nodes.pop() {
-        let span = spans.get(node.id.0 as usize);
-        let range = span.and_then(|span| ranges.binary_search_by_key(&span.start, |range| range.start).ok());
-        let is_quoted = range.is_some_and(|range| span == Some(&ranges[range]));
+        let span = spans.get(node.id);
+        let range = span.as_ref().and_then(|span| ranges.binary_search_by_key(&span.start, |range| range.start).ok());
+        let is_quoted = range.is_some_and(|range| span.as_ref() == Some(&ranges[range]));
         if let NodeValue::Text(string) = &node.value
             && let Some(value) = number(string).filter(|_| is_quoted)
         {

@@ -475,7 +475,7 @@ pub(crate) fn range(text: &str, span: &Span) -> Range<usize> {
 
 impl SourceNode<'_> {
     /// Returns the number of nodes, keys included, and the depth of lists and maps.
-    fn measure(&self) -> (usize, usize) {
+    pub(crate) fn measure(&self) -> (usize, usize) {
         let add = |(nodes, depth): (usize, usize), keys: usize, child: &SourceNode<'_>| {
             let (below, levels) = child.measure();
             (nodes + keys + below, depth.max(levels + 1))
@@ -493,7 +493,7 @@ impl SourceNode<'_> {
     }
 
     /// Gives all nodes new ids, in source order.
-    fn renumber(&mut self, id: &mut dyn FnMut() -> NodeId) {
+    pub(crate) fn renumber(&mut self, id: &mut dyn FnMut() -> NodeId) {
         self.id = id();
         match &mut self.value {
             NodeValue::List(items) => items.iter_mut().for_each(|item| item.renumber(id)),
