@@ -66,7 +66,8 @@ impl Analysis {
         let steps = |writes: bool| {
             let found = symbols.of(name.symbol).filter(|occurrence| occurrence.writes == writes);
             let steps: Vec<String> = found.filter_map(|occurrence| Some(occurrence.step?.to_string())).collect();
-            (!steps.is_empty()).then(|| pte_model::diagnostics::first_names(steps.iter().map(String::as_str)))
+            (!steps.is_empty() && !symbols.has_repetitions)
+                .then(|| pte_model::diagnostics::first_names(steps.iter().map(String::as_str)))
         };
         let uses = [("written by", steps(true)), ("read by", steps(false))];
         for (what, steps) in uses.into_iter().filter_map(|(what, steps)| Some((what, steps?))) {

@@ -3,6 +3,7 @@
 
 use super::tree::Syntax;
 use crate::ir::shape::{self, Form, KeySpec, Shape};
+use pte_yaml::repeat;
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
 /// A node with its meaning.
@@ -18,6 +19,8 @@ pub(super) struct Place<'t> {
     pub holder: Option<(&'static Shape, &'static KeySpec)>,
     /// Allowed form; `None` below an unknown key.
     pub form: Option<&'static Form>,
+    /// Allowed form of the list or map that contains it.
+    pub around: Option<&'static Form>,
     /// Keys of the node, if it is a map.
     pub shape: Option<&'static Shape>,
 }
@@ -31,22 +34,27 @@ impl<'t> Place<'t> {
             (NodeValue::Map(entries), Some(form)) => best_shape(form, entries).map(|(_, shape)| shape),
             _ => None,
         };
-        Place { node, key: None, item: None, holder: None, form, shape }
+        Place { node, key: None, item: None, holder: None, form, around: None, shape }
     }
 
     /// Returns the place of an entry of a map.
     pub fn below(&self, (key, node): &'t (MapKey<'t>, SourceNode<'t>)) -> Place<'t> {
+        if repeat::parts(self.node).is_some() {
+            // What is repeated belongs to the list or the map around.
+            let form = if key.text == repeat::DO { self.around } else { None };
+            return Place { key: Some(key), ..Place::new(node, form) };
+        }
         let holder = self.shape.and_then(|shape| Some((shape, shape.key(&key.text)?)));
         let form = match (self.shape, holder, self.form) {
             (_, Some((_, spec)), _) => Some(&spec.form),
             (None, None, Some(form)) => map_item(form),
             (Some(_), None, _) | (None, None, None) => None,
         };
-        Place { key: Some(key), holder, ..Place::new(node, form) }
+        Place { key: Some(key), holder, around: self.form, ..Place::new(node, form) }
     }
 
     fn element(&self, item: usize, node: &'t SourceNode<'t>) -> Place<'t> {
-        Place { item: Some(item), ..Place::new(node, self.form.and_then(list_item)) }
+        Place { item: Some(item), around: self.form, ..Place::new(node, self.form.and_then(list_item)) }
     }
 
     /// Returns true if a form of a name, such as `data`, is allowed.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::places::{self, Place};
 use super::tree::Syntax;
 use crate::ir::shape::Form;
+use pte_yaml::repeat;
 use pte_yaml::tree::{NodeId, NodeValue};
 
 /// Kind of a name.
@@ -152,6 +153,8 @@ pub(super) struct Symbol {
 /// Names of a document.
 #[derive(Debug, Default)]
 pub(super) struct SymbolIndex {
+    /// Instructions are repeated, so their numbers in the source are not those in the method.
+    pub has_repetitions: bool,
     /// Names.
     pub symbols: Vec<Symbol>,
     /// Occurrences in the order of the source.
@@ -175,6 +178,7 @@ struct Mention<'t> {
 /// State of the walk: numbers of the present method, list of instructions and graph, from 1.
 #[derive(Default)]
 struct Collector<'t> {
+    has_repetitions: bool,
     mentions: Vec<Mention<'t>>,
     method: usize,
     list: usize,
@@ -227,11 +231,15 @@ impl<'t> Collector<'t> {
     fn visit(&mut self, trail: &[Place<'t>]) -> bool {
         let Some(place) = trail.last() else { return false };
         self.enter(trail, place);
+        self.has_repetitions |= repeat::parts(place.node).is_some();
         match &place.node.value {
             NodeValue::Map(entries) => {
-                let own = place.holder.and_then(|_| role(trail));
+                let parent = trail.len().checked_sub(2).and_then(|index| trail.get(index));
+                let is_repeated = parent.is_some_and(|parent| repeat::parts(parent.node).is_some());
+                let own = (is_repeated || place.holder.is_some()).then(|| role(trail)).flatten();
                 if let Some(role @ Keys(kind)) = own {
-                    entries.iter().for_each(|(key, _)| self.add(kind, role, &key.text, key.id));
+                    let names = entries.iter().filter(|(_, value)| repeat::parts(value).is_none());
+                    names.for_each(|(key, _)| self.add(kind, role, &key.text, key.id));
                 }
                 true
             }
@@ -265,7 +273,7 @@ impl SymbolIndex {
         let mut collector = Collector::default();
         places::walk(syntax, &mut |trail| collector.visit(trail));
         let mut mentions = collector.mentions;
-        let mut index = SymbolIndex::default();
+        let mut index = SymbolIndex { has_repetitions: collector.has_repetitions, ..SymbolIndex::default() };
         let declare = |index: &mut SymbolIndex, mention: &Mention<'_>| {
             let next = index.symbols.len();
             let key = (mention.kind, mention.scope, mention.name.to_owned());

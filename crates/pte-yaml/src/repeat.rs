@@ -99,7 +99,7 @@ pub fn expand<'a>(root: &mut SourceNode<'a>, text: &str) -> Result<Copies, Synta
 }
 
 /// Returns the counter of a repetition and what is repeated, if the node is one.
-fn parts<'n, 'a>(node: &'n SourceNode<'a>) -> Option<(&'n SourceNode<'a>, &'n SourceNode<'a>)> {
+pub fn parts<'n, 'a>(node: &'n SourceNode<'a>) -> Option<(&'n SourceNode<'a>, &'n SourceNode<'a>)> {
     let NodeValue::Map(entries) = &node.value else { return None };
     match &entries[..] {
         [(first, counter), (second, body)] if first.text == REPEAT && second.text == DO => Some((counter, body)),
