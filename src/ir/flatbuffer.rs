@@ -21,11 +21,14 @@ use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 /// Key of a table for the fields that the schema does not have.
 pub const UNKNOWN: &str = "unknown";
 
+/// Largest size in bytes of the structs of a FlatBuffer.
+const MAX_STRUCTS: u64 = 64 << 20;
+
 impl<'a> Finder<'_, 'a> {
     /// Returns the bytes of a FlatBuffer, with its header and what follows it; `None` with messages.
     pub(super) fn flatbuffer(&mut self, parsed: &ParsedFlatBuffer<'a>) -> Option<Blob> {
         let (schema, layout) = self.schema(parsed)?;
-        let mut encoder = Encoder { finder: self, schema: &schema, data: &parsed.data, path: Vec::new() };
+        let mut encoder = Encoder { finder: self, schema: &schema, data: &parsed.data, path: Vec::new(), structs: 0 };
         let before = encoder.finder.diagnostics.len();
         let root = encoder.table(schema.root, &parsed.root);
         let rest = match &parsed.constants {
@@ -82,6 +85,8 @@ struct Encoder<'e, 'd, 'a> {
     data: &'e HashMap<NodeId, (Option<Data<'a>>, Vec<NodeDiagnostic>)>,
     /// Fields that are being encoded, with the position in a list.
     path: Vec<(String, Option<usize>)>,
+    /// Size in bytes of the structs so far: `{}` is a large one.
+    structs: u64,
 }
 
 impl<'a> Encoder<'_, '_, 'a> {
@@ -262,7 +267,12 @@ impl<'a> Encoder<'_, '_, 'a> {
             let found = node.value.describe();
             return self.fail(node.id, format!("expected a map of the fields of `{}`, found {found}", object.name), "");
         };
-        let mut bytes = vec![0; object.layout?.0];
+        let size = object.layout?.0;
+        self.structs = self.structs.saturating_add(size as u64);
+        if self.structs > MAX_STRUCTS {
+            return self.fail(node.id, format!("the structs have more than {MAX_STRUCTS} bytes"), "");
+        }
+        let mut bytes = vec![0; size];
         let mut is_valid = true;
         for (key, value) in entries {
             let Some(field) = object.field(&key.text) else {

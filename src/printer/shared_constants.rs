@@ -45,7 +45,10 @@ impl SharedConstants {
         let mut groups: IndexMap<(ScalarType, Vec<i32>, Vec<u8>), Group<'g>> = IndexMap::new();
         for constant in constants {
             let (Some(identity), Ok(head)) = (identity(constant.blob), head(constant.blob)) else { continue };
-            if constant.blob.len() < SMALLEST || is_repetition(&head, constant.scalar_type) {
+            let is_repeated = |bytes: &[u8]| is_repetition(bytes, constant.scalar_type);
+            if constant.blob.len() < SMALLEST
+                || (is_repeated(&head) && tail(constant.blob).is_ok_and(|tail| tail == head))
+            {
                 continue;
             }
             let group = groups.entry((constant.scalar_type, constant.sizes.clone(), head)).or_default();
@@ -72,6 +75,11 @@ impl SharedConstants {
         let SharedConstant { name, scalar_type, sizes } = self.0.get(&identity(blob)?)?;
         (*scalar_type == tensor.scalar_type && tensor.sizes.as_deref() == Some(sizes)).then_some(name)
     }
+}
+
+fn tail(blob: &Blob) -> std::io::Result<Vec<u8>> {
+    let size = blob.len().min(HEAD);
+    Ok(blob.contents(blob.len() - size, size as usize)?.into_owned())
 }
 
 fn head(blob: &Blob) -> std::io::Result<Vec<u8>> {

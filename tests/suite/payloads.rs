@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use pte_emit::check::{CheckOptions, RuleId};
 use pte_emit::{AssembleOptions, Model, PrintOptions};
 use pte_model::data::Blob;
 use pte_payload::description::DescribeError;
@@ -235,4 +236,32 @@ fn payloads_of_programs_in_programs_are_listed() {
     assert_eq!(payloads[2].describe().unwrap().summary(), "Vulkan, 1 operation, 1 input, 1 output");
     let error = Model::from_binary("m.pte", nested(18)).payloads().unwrap_err().to_string();
     assert!(error.contains(&format!("{inner}/")) && error.contains("programs are nested deeper than 16"), "{error}");
+}
+
+/// The findings of D-24 for a call of a payload of MPS with one input and two outputs, and for one of Ethos-U.
+#[test]
+fn calls_are_compared_as_their_backend_does() {
+    let found = |delegate: &str, values: &str, args: &str| {
+        let yaml = format!(
+            "methods:\n  forward:\n    delegates: {{d: {delegate}}}\n    values: {{{values}}}\n    inputs: [x]\n    outputs: [x]\n    \
+             instructions:\n      - {{delegate: d, args: {args}}}\n"
+        );
+        let findings = Model::from_yaml("m.yaml", yaml, root()).check(&CheckOptions::default()).unwrap();
+        let all = findings.iter().flat_map(|(_, findings)| &findings.list);
+        all.filter(|finding| finding.rule.id == RuleId::D_24).map(|finding| finding.found.clone()).collect::<Vec<_>>()
+    };
+    let tensor = "{datatype: mps_data_type_float32, num_dims: 1, dims: [2], constant_buffer: {storage: []}}";
+    let mps = format!(
+        "{{backend: MPSBackend, data: {{flatbuffer: {{schema: mps, root: {{version: \"0\", mps_nodes: [], mps_values: [{tensor}, {tensor}, \
+         {tensor}], input_ids: [0], output_ids: [1, 2], constant_ids: [], constant_segment: {{}}}}}}}}}}"
+    );
+    let values = "x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}, h: {tensor: float16, sizes: [2]}, both: {tensor_list: [x, y]}";
+    assert_eq!(found(&mps, values, "[x, y, y]"), [""; 0]);
+    // The tensors of a list are counted one by one.
+    assert_eq!(found(&mps, values, "[x, both]"), [""; 0]);
+    assert_eq!(found(&mps, values, "[x, y]"), ["2 arguments"]);
+    assert_eq!(found(&mps, values, "[h, y, y]"), ["a tensor of float16"]);
+    let ethos = "{backend: EthosUBackend, data: {file: tests/data/payloads/ethos_u.bin}}";
+    let sizes = "x: {tensor: int32, sizes: [3]}, y: {tensor: int8, sizes: [16]}";
+    assert_eq!(found(ethos, sizes, "[x, y]"), ["a tensor of int32"]);
 }

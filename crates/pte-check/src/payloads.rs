@@ -18,7 +18,7 @@ use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget, UnpackedConstant,
 };
-use pte_payload::signature::{CountRule, Signature};
+use pte_payload::signature::{CountRule, Signature, SizesRule};
 use pte_xnnpack::payloads::Payloads;
 
 /// Returns the id of a rule for payloads.
@@ -58,14 +58,14 @@ pub(super) fn check(
     let mut budget = ReadBudget::new(len);
     // A payload is checked where it is first used. `None` if it overlaps others.
     let mut checked: HashMap<BlobId, Option<CheckedPayload>> = HashMap::new();
-    // Those of payloads that are only described.
-    let mut signatures: HashMap<BlobId, Option<Signature>> = HashMap::new();
+    // Those of payloads that are only described, by backend.
+    let mut signatures: HashMap<(BlobId, Option<&str>), Option<Signature>> = HashMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         let calls = delegate_calls(plan);
         for (index, delegate) in plan.delegates().iter().enumerate() {
             let Some(payload) = payloads.get(delegate) else { continue };
             if !payload.is_decoded() {
-                let signature = signatures.entry(delegate.processed).or_insert_with(|| {
+                let signature = signatures.entry((delegate.processed, delegate.id.as_deref())).or_insert_with(|| {
                     for key in payload.keys().into_iter().flatten().filter(|key| named_data(key).is_none()) {
                         let found = format!("data `{}`, neither in the program nor in a given .ptd", clipped(&key));
                         let expected = "the data that the payload refers to".to_owned();
@@ -138,18 +138,25 @@ fn check_signature(
     let mut report = |part: Part, found: String, expected: String| {
         findings.add(D_24, || (locate(&Element::Method(method, part)), found, expected));
     };
+    let value = |arg: &ValueId| arg.get().and_then(|value| plan.values().get(value));
+    let is_list = |arg: &ValueId| matches!(value(arg), Some(EValue::TensorList(_) | EValue::OptionalTensorList(_)));
+    // A payload may state the tensors of a list one by one.
+    if args.iter().any(is_list) {
+        return;
+    }
     if signature.rejects_count(args.len()) {
         let (inputs, outputs) = (signature.inputs.len() as u64, signature.outputs.len() as u64);
         let expected = format!("{} and {}, as the payload has", counted(inputs, "input"), counted(outputs, "output"));
         return report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
     }
-    // Names of arguments may have another order than the call.
-    if signature.count == CountRule::Unchecked || !signature.is_complete {
+    // Where nothing is compared, names of arguments may have another order than the call.
+    if signature.count == CountRule::Unchecked && signature.sizes == SizesRule::Unknown {
         return;
     }
-    let stated = signature.inputs.iter().chain(&signature.outputs);
+    let outputs = if signature.is_complete { &signature.outputs[..] } else { &[] };
+    let stated = signature.inputs.iter().chain(outputs);
     for (number, (expected, arg)) in stated.zip(args).enumerate() {
-        let value = arg.get().and_then(|value| plan.values().get(value));
+        let value = value(arg);
         let is_input = number < signature.inputs.len();
         let part = Part::Arg(chain, step, number);
         let types = || expected.scalar_types.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");

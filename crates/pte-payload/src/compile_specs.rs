@@ -306,6 +306,10 @@ pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backen
     parts.into_iter().flatten().flat_map(split).collect()
 }
 
+/// Backends whose delegates are compiled for one chip.
+pub const CHIP_BACKENDS: &[&str] =
+    &["ArmBackend", "EnnBackend", "EthosUBackend", "NeuropilotBackend", "NeutronBackend", "QnnBackend"];
+
 /// Returns true if a part of what a delegate was compiled for is the name of a chip, such as `SM8650`.
 pub fn is_chip(part: &str) -> bool {
     !part.contains(' ') && part.contains(|c: char| c.is_ascii_digit()) && !part.starts_with("TOSA-")

@@ -164,7 +164,11 @@ fn operations(root: View<'_>) -> PayloadGraph {
         };
         builder.declare((TENSOR, number), value);
     }
-    for instruction in root.children("instruction_chains").flat_map(|chain| chain.children("instructions")) {
+    let chains: Vec<View<'_>> = root.children("instruction_chains").collect();
+    let is_init = |position: &usize| i64::try_from(*position) == Ok(root.number("init_chain_idx"));
+    // The initial chain is executed before the others.
+    let order = (0..chains.len()).filter(is_init).chain((0..chains.len()).filter(|position| !is_init(position)));
+    for instruction in order.flat_map(|position| chains[position].children("instructions")) {
         let Some((name, operation)) = instruction.member("op") else {
             builder.node(instruction.tag("op").into_owned(), [], [], Vec::new());
             continue;

@@ -81,6 +81,9 @@ fn datatype(tensor: &View<'_>) -> String {
     short(tensor.word("datatype"), PREFIXES[1])
 }
 
+/// An operation with the table of those with two inputs, of which it has one.
+const UNARY: &str = "ReLU";
+
 /// Returns the graph. Fields of an operation that end with `_id` or `_ids` are values; those that begin with `output`
 /// are results.
 fn graph(root: View<'_>, payload: &Blob, (at, size): (u64, u64)) -> Result<PayloadGraph, DescribeError> {
@@ -106,7 +109,7 @@ fn graph(root: View<'_>, payload: &Blob, (at, size): (u64, u64)) -> Result<Paylo
         };
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         // The value 0 is the default, which is absent.
-        for field in operation.names().filter(|name| is_operand(name)) {
+        for field in operation.names().filter(|field| is_operand(field) && (name != UNARY || *field != "input2_id")) {
             let one = [operation.number(field)].into_iter().filter(|_| !operation.is_vector(field));
             let values = one.chain(operation.numbers(field)?).filter(|value| *value >= 0);
             match field.starts_with("output") {

@@ -91,7 +91,14 @@ fn operations(method: View<'_>) -> Option<PayloadGraph> {
         builder.node(node.text("target").unwrap_or(UNKNOWN).to_owned(), reads, writes, attributes);
     }
     let [inputs, outputs] = ["inputs", "outputs"].map(|field| graph.texts(field).iter().map(String::as_str));
-    Some(builder.finish(inputs, outputs))
+    let changed = changed(method);
+    Some(builder.finish(inputs, outputs.filter(|name| !changed.contains(name))))
+}
+
+/// Returns the outputs that are buffers and inputs which the graph changes.
+fn changed(method: View<'_>) -> HashSet<&str> {
+    let specs = method.children("output_specs").filter(|spec| spec.word("kind") != "USER_OUTPUT");
+    specs.filter_map(|spec| spec.text("name")).collect()
 }
 
 /// Returns the facts of a program.
@@ -122,9 +129,7 @@ fn program(root: View<'_>) -> Facts {
         && let Some(graph) = method.child("graph")
     {
         facts.add("inputs", arguments(graph, graph.texts("inputs").iter().map(String::as_str)));
-        // The others are buffers and inputs that the graph changes.
-        let specs = method.children("output_specs").filter(|spec| spec.word("kind") != "USER_OUTPUT");
-        let changed: HashSet<&str> = specs.filter_map(|spec| spec.text("name")).collect();
+        let changed = changed(method);
         let outputs = graph.texts("outputs").iter().map(String::as_str);
         // The exporter leaves them out if the last operation has several results.
         if graph.has("outputs") {

@@ -146,7 +146,8 @@ impl Comparison<'_> {
                 rest.is_some() && part.get(..chip.len()).is_some_and(|start| start.eq_ignore_ascii_case(chip))
             };
             let has_chip = |part: &&String| chips.iter().any(|chip| is_chip(chip, part));
-            let mut compiled = parts.iter().filter(|part| compile_specs::is_chip(part)).peekable();
+            let is_for_chip = compile_specs::CHIP_BACKENDS.contains(&delegate.id.as_deref().unwrap_or_default());
+            let mut compiled = parts.iter().filter(|part| is_for_chip && compile_specs::is_chip(part)).peekable();
             let of_other =
                 compiled.peek().copied().filter(|_| !chips.is_empty() && !compiled.any(|part| has_chip(&part)));
             let is_newer = |part: &&String| {

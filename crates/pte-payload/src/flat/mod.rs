@@ -279,6 +279,7 @@ impl From<FlatError> for io::Error {
 mod tests {
     use super::value::Value;
     use super::*;
+    use pte_model::format::flatbuffer::Scalar;
 
     #[test]
     fn all_schemas_are_valid() {
@@ -354,6 +355,15 @@ mod tests {
         assert_eq!(error("table A"), "the schema has no root table");
         assert_eq!(error("root A\nstruct A b:int8"), "the schema has no root table");
         assert!(error("root T\ntable T\nstruct A a:A").contains("struct `A`"));
+        // A field without bytes beside a struct that contains itself.
+        let mut schema = Schema::parse("root T\ntable T\nstruct A a:uint8 z:uint8").unwrap();
+        let a = schema.objects.iter().position(|object| object.name == "A").unwrap();
+        schema.objects[a].layout = Some((1, 1));
+        schema.objects[a].fields[0].ty = schema::Type::Object(a);
+        schema.objects[a].fields[1].ty = schema::Type::Array(Scalar::U8, None, 0);
+        assert!(schema.clone().checked().unwrap_err().contains("struct `A`"));
+        schema.objects[a].layout = Some((1 << 20, 1));
+        assert!(schema.checked().unwrap_err().contains("1048576 bytes"));
     }
 
     /// The schema of schemas describes itself: the file of a schema is read by it.

@@ -226,7 +226,12 @@ impl Schema {
     }
 
     fn check_struct(&self, object: &Object, (size, alignment): (usize, usize)) -> Result<(), String> {
-        if size == 0 || !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT || !size.is_multiple_of(alignment) {
+        if size == 0
+            || size > MAX_TABLE
+            || !alignment.is_power_of_two()
+            || alignment > MAX_ALIGNMENT
+            || !size.is_multiple_of(alignment)
+        {
             return Err(format!("struct `{}` has {size} bytes aligned to {alignment}", object.name));
         }
         let mut end = 0;
@@ -238,7 +243,8 @@ impl Schema {
                 Type::Text | Type::Union(_) | Type::Numbers(..) | Type::Texts | Type::Objects(_) => false,
             };
             let at = usize::from(field.at);
-            if !is_inline || at < end || !at.is_multiple_of(alignment) || at + bytes > size {
+            // A field without bytes could hide that a struct has the size of another field, and contains itself.
+            if !is_inline || bytes == 0 || at < end || !at.is_multiple_of(alignment) || at + bytes > size {
                 return Err(format!("field `{}` of struct `{}` does not fit it", field.name, object.name));
             }
             end = at + bytes;
