@@ -468,6 +468,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_repeated_has_the_keys_and_names_of_its_surroundings() {
+        let text = "methods:\n  f:\n    values:\n      b: {repeat: {i: 2}, do: {b$(i): {tensor: float32, sizes: [2]}}}\n    instructions:\n";
+        let repeated = |item: &str| labels(&format!("{text}      - repeat: {{i: 2}}\n        do:\n          - {item}"));
+        assert!(repeated("{ker|}").contains(&"kernel".to_owned()));
+        let names = repeated("{kernel: aten::relu.out, args: [|]}");
+        assert!(names.contains(&"b$(i)".to_owned()) && !names.contains(&"b".to_owned()), "{names:?}");
+    }
+
+    #[test]
     fn operators_are_completed_with_arguments() {
         let text = format!("{METHOD}      - {{kernel: reluout|\n");
         assert_eq!(snippet(&text, "aten::relu.out"), "aten::relu.out, args: [${1:self}], out: ${2:out}");
