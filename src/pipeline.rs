@@ -37,6 +37,7 @@ use pte_transform::internalize::{InternalRequest, Internalized};
 use pte_transform::pattern::Pattern;
 use pte_transform::prune::{OverwrittenResult, PrunedParts};
 use pte_transform::remap::Remap;
+use pte_yaml::repeat::Spans;
 use pte_yaml::tree::NodeId;
 
 /// Default of [`AssembleOptions::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
@@ -184,7 +185,8 @@ impl Document {
             let syntax = |error: pte_yaml::tree::SyntaxError| source.error(vec![error.diagnostic()]);
             let mut tree = pte_yaml::tree::parse(source.text()).map_err(syntax)?;
             let copies = pte_yaml::repeat::expand(&mut tree, source.text()).map_err(syntax)?;
-            let mut strings = pte_yaml::template::unquote(&mut tree, source.text(), &source.quoted_numbers);
+            let spans = LazyCell::new(|| Spans::new(source.text()));
+            let mut strings = pte_yaml::template::unquote(&mut tree, &source.quoted_numbers, |id| spans.get(id));
             strings.extend(copies.strings);
             let (document, found) = ir::decode::decode(tree, strings);
             if found.iter().any(NodeDiagnostic::is_error) {

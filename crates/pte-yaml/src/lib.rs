@@ -1,4 +1,5 @@
-//! YAML 1.2 and JSON as a syntax tree whose nodes have byte ranges, `${NAME}` variables, repetition, and the layout of YAML.
+//! YAML 1.2 and JSON as a syntax tree whose nodes have byte ranges, `${NAME}` variables, repetition, and the layout of
+//! YAML.
 //!
 //! [`tree`] is YAML's core schema without the features that hostile or ambiguous sources rely on: no tags, no merge
 //! keys, no integers beyond 64 bits, and bounds on depth and aliases. It assigns no meaning to keys and values;

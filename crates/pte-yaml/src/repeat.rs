@@ -1,5 +1,6 @@
-//! Repetition in a tree: `{repeat: {i: 12}, do: [...]}` in a list becomes the items of `do` twelve times, and as the value
-//! of a key, whose name has no meaning, the entries of a map. `$(i)`, `$(i+1)` in its strings and keys are replaced.
+//! Repetition in a tree: `{repeat: {i: 12}, do: [...]}` in a list becomes the items of `do` twelve times, and as the
+//! value of a key, whose name has no meaning, the entries of a map. `$(i)`, `$(i+1)` in its strings and keys are
+//! replaced.
 //!
 //! A counter is no `${NAME}`, which is replaced before there is a tree: with a counter, the source is YAML as it is.
 //! Copies have ids of their own, after those of the source, and the byte ranges of what they are copies of.

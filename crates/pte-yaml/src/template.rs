@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::repeat::Spans;
 use super::tree::{self, NodeId, NodeValue, SourceNode, SyntaxError};
 use pte_model::diagnostics::Code;
 
@@ -150,16 +149,20 @@ pub(crate) fn number(value: &str) -> Option<NodeValue<'static>> {
 }
 
 /// Replaces the strings at these byte ranges ([`Expansion::quoted_numbers`]) by numbers, unless they are keys or parts
-/// of other strings. Returns the strings, for positions where a string is expected.
-pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -> HashMap<NodeId, String> {
+/// of other strings. Returns the strings, for positions where a string is expected. `span` returns the byte range of a
+/// node.
+pub fn unquote(
+    root: &mut SourceNode<'_>,
+    ranges: &[Range<usize>],
+    span: impl Fn(NodeId) -> Option<Range<usize>>,
+) -> HashMap<NodeId, String> {
     let mut strings = HashMap::new();
     if ranges.is_empty() {
         return strings;
     }
-    let spans = Spans::new(text);
     let mut nodes = vec![root];
     while let Some(node) = nodes.pop() {
-        let span = spans.get(node.id);
+        let span = span(node.id);
         let range = span.as_ref().and_then(|span| ranges.binary_search_by_key(&span.start, |range| range.start).ok());
         let is_quoted = range.is_some_and(|range| span.as_ref() == Some(&ranges[range]));
         if let NodeValue::Text(string) = &node.value
@@ -270,7 +273,8 @@ mod tests {
         let definitions = [("A".to_owned(), "7".to_owned())].into();
         let Expansion { text, quoted_numbers, .. } = fill(text, &definitions).unwrap();
         let mut root = tree::parse(&text).unwrap();
-        let strings = unquote(&mut root, &text, &quoted_numbers);
+        let spans = tree::spans(&text);
+        let strings = unquote(&mut root, &quoted_numbers, |id| spans.get(id.0 as usize).cloned());
         assert_eq!(strings.len(), 3);
         let plain = "a: 7\nb: |\n  \"7\"\n\"7\": 'it ''7'' is'\nc: [7, 7]\nd: x \"7\"\n";
         assert_eq!(root, tree::parse(plain).unwrap());
