@@ -545,10 +545,10 @@ fn every_snapshot_has_a_case() {
     for broken in &super::broken::BROKEN {
         expected.extend(outputs(&format!("check/{}/{}", broken.rule, broken.name)));
     }
-    // tests/suite/embed.rs has a case for each file of `embed/`, those of the files of `errors/` have their sources,
-    // and the cases of `explain/` are their own inputs.
+    // tests/suite/embed.rs has a case for each file of `embed/`, fmt.rs for each of `fmt/`; those of the files of
+    // `errors/` have their sources, and the cases of `explain/` are their own inputs.
     let is_other =
-        |name: &String| ["errors/files/", "embed/", "explain/"].iter().any(|folder| name.starts_with(folder));
+        |name: &String| ["errors/files/", "embed/", "explain/", "fmt/"].iter().any(|folder| name.starts_with(folder));
     let found =
         snapshot::names().into_iter().filter(|name| !is_other(name) && !has_extension(Path::new(name), &["yaml"]));
     let left: Vec<String> = found.filter(|name| !expected.contains(name)).collect();
