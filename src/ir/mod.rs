@@ -73,6 +73,11 @@ impl Messages {
         }
     }
 
+    /// Returns the number of errors, also of those that are not kept.
+    pub fn errors(&self) -> usize {
+        self.counts[0]
+    }
+
     /// Returns the last one that was added.
     pub fn last_mut(&mut self) -> Option<&mut NodeDiagnostic> {
         self.last.as_mut().or(self.list.last_mut())

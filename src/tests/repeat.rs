@@ -48,3 +48,12 @@ fn an_error_is_reported_once() {
     assert_eq!(error.matches("unknown value `x").count(), 1, "{error}");
     assert!(error.contains("`x0` in method `f` (i = 0)") && error.contains("test:6:"), "{error}");
 }
+
+/// More messages than are kept precede the last instruction: its operand is one that a trial removed.
+#[test]
+fn many_messages_are_counted() {
+    let yaml = "methods: {f: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y], instructions: [\
+                {repeat: {i: 3000}, do: [{kernel: aten::relu.out, args: [x], out: y$(i)}]}, {kernel: aten::relu.out, \
+                args: [x], out: y}]}}";
+    crate::Model::from_yaml("m.yaml", yaml, ".").formatted(crate::ComputedKeys::Omitted).unwrap();
+}

@@ -48,7 +48,7 @@ pub(super) fn payload<'d, 'a>(
         finder.diagnostics.push(NodeDiagnostic { help, ..wrong });
         return None;
     }
-    let before = finder.diagnostics.len();
+    let before = finder.diagnostics.errors();
     let mut resolver = GraphResolver { graph, finder, names: HashMap::new(), values: Vec::new(), scales: MAX_SCALES };
     let draft = resolver.draft();
     let complete = draft.complete();
@@ -56,7 +56,7 @@ pub(super) fn payload<'d, 'a>(
     let values = named.map(|(open, value)| (open.id, open.name.to_owned(), value.id)).collect();
     let origins = GraphOrigins { values, nodes: graph.nodes.iter().map(|node| node.id).collect() };
     let encoded = draft.encode();
-    if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
+    if finder.diagnostics.errors() > before {
         return None;
     }
     let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins, arguments::of(&complete)));
@@ -104,7 +104,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
 
     fn draft(&mut self) -> Draft {
         let graph = self.graph;
-        let before = self.finder.diagnostics.len();
+        let before = self.finder.diagnostics.errors();
         for value in &graph.values {
             self.names.insert(&value.name.value, self.values.len());
             let open = self.value(value);
@@ -117,7 +117,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let nodes = graph.nodes.iter().map(|node| self.node(node)).collect();
         // A value that depends on another one is not reported together with it, unless both depend on each other.
         (0..self.values.len()).for_each(|position| self.finish(position, false));
-        if !self.finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
+        if self.finder.diagnostics.errors() == before {
             (0..self.values.len()).for_each(|position| self.finish(position, true));
         }
         let bare = graph.header == Some(false);

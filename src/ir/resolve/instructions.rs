@@ -47,7 +47,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.number(*declaration);
             }
             let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
-            let reported = self.diagnostics.len();
+            let reported = self.diagnostics.errors();
             self.has_unknown = false;
             match (action.operand(FieldRole::Condition), destination) {
                 // The index of a literal condition is assigned at the destination of the jump, as the exporter does.
@@ -60,7 +60,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
                 _ => instructions.push(self.instruction(action, &labels)),
             }
-            let errors = self.diagnostics[reported..].iter().filter(|diagnostic| diagnostic.is_error()).count();
+            let errors = self.diagnostics.errors() - reported;
             if errors > 0 || self.has_unknown {
                 let before: usize = self.origins.instructions.iter().map(Vec::len).sum();
                 self.wrong_instructions.insert(before + position);
