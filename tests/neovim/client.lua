@@ -1,5 +1,5 @@
 -- Neovim as a client of `pte-emit lsp`, without a screen: prints messages, a description, completions, a rename and the
--- layout of a text as JSON. tests/suite/neovim.rs runs it and compares.
+-- layout of a text as JSON. tests/suite/lsp.rs runs it and compares.
 local path, binary = vim.env.PTE_EMIT_TEXT, vim.env.PTE_EMIT
 vim.cmd("edit " .. path)
 local id = vim.lsp.start_client({ name = "pte_emit", cmd = { binary, "lsp" }, root_dir = vim.fn.getcwd() })
