@@ -14,6 +14,7 @@ const LANGUAGE = 'pte-emit';
 const SCHEMA_LINE = /^#\s*yaml-language-server:\s*\$schema=\S*pte-emit\.schema\.json\s*$/m;
 
 const INSTALL = 'https://github.com/pte-emit/pte-emit/blob/HEAD/docs/install.md';
+const INSTALL_COMMAND = 'cargo install pte-emit --locked';
 
 // Limits of a run: time in milliseconds, and bytes of what it prints.
 const LIMITS = { timeout: 60000, maxBuffer: 64 << 20 };
@@ -21,10 +22,28 @@ const LIMITS = { timeout: 60000, maxBuffer: 64 << 20 };
 const setting = (name) => vscode.workspace.getConfiguration('pte-emit').get(name);
 const command = () => setting('path') || 'pte-emit';
 
+// Runs pte-emit. Resolves to its output; rejects with `code`, the exit status or a word, and `stderr`.
+const run = (args, cwd) =>
+  new Promise((resolve, reject) => {
+    execFile(command(), args, { ...LIMITS, cwd }, (error, stdout, stderr) => (error ? reject(Object.assign(error, { stderr })) : resolve(stdout)));
+  });
+
+// Returns what is wrong with the command. The client of the protocol says only that there is no connection.
+async function problem() {
+  try {
+    await run(['lsp', '--help']);
+    return undefined;
+  } catch (error) {
+    if (typeof error.code === 'number') return `${command()} has no language server: install a newer version with \`${INSTALL_COMMAND}\``;
+    if (error.code !== 'ENOENT') return `cannot start ${command()}: ${error.message}`;
+    return `${command()} is not found: install it with \`${INSTALL_COMMAND}\`, or set pte-emit.path`;
+  }
+}
+
 // Reports a command that cannot be started, with what to do.
-async function reportMissing(error) {
+async function reportMissing(message) {
   const [install, choose] = ['How to install', 'Set its path'];
-  const answer = await vscode.window.showErrorMessage(`pte-emit: cannot start ${command()}: ${error.message}`, install, choose);
+  const answer = await vscode.window.showErrorMessage(`pte-emit: ${message}`, install, choose);
   if (answer === install) vscode.env.openExternal(vscode.Uri.parse(INSTALL));
   if (answer === choose) vscode.commands.executeCommand('workbench.action.openSettings', 'pte-emit.path');
 }
@@ -37,8 +56,11 @@ class Server {
   }
 
   async start() {
+    const message = await problem();
+    // Not awaited: the message stays until the user answers it.
+    if (message) return void reportMissing(message);
     const middleware = {
-      executeCommand: async (name, args, next) => this.show(name, args, await next(name, args)),
+      executeCommand: async (name, args, next) => ((await saved(args[0])) ? this.show(args, await next(name, args)) : undefined),
     };
     const options = {
       documentSelector: [{ language: LANGUAGE }],
@@ -52,7 +74,7 @@ class Server {
       await this.client.start();
     } catch (error) {
       this.client = undefined;
-      await reportMissing(error);
+      void reportMissing(`cannot start ${command()}: ${error?.message ?? error ?? 'no connection'}`);
     }
   }
 
@@ -64,7 +86,7 @@ class Server {
   }
 
   // Shows what a command answered: a report beside the text, anything else in the output.
-  show(name, [uri], answer) {
+  show([uri], answer) {
     if (answer?.file) return this.showPage(uri, answer.file);
     if (answer?.text) {
       this.output.appendLine(answer.text.trimEnd());
@@ -74,8 +96,8 @@ class Server {
   }
 
   async showReport(document) {
-    if (!document || document.languageId !== LANGUAGE || !(await document.save())) return;
-    if (!this.client) return void (await reportMissing(new Error('the language server does not run')));
+    if (!document || document.languageId !== LANGUAGE) return;
+    if (!this.client) return this.start();
     await vscode.commands.executeCommand('pte-emit.report', document.uri.toString(), '');
   }
 
@@ -88,13 +110,18 @@ class Server {
       panel.onDidDispose(() => this.panels.delete(uri));
       this.panels.set(uri, panel);
     }
-    panel.webview.html = fs.readFileSync(vscode.Uri.parse(file).fsPath, 'utf8');
+    const page = vscode.Uri.parse(file).fsPath;
+    panel.webview.html = fs.readFileSync(page, 'utf8');
+    fs.rmSync(page, { force: true });
   }
 
-  // Draws the report of a saved text again, if it is shown.
+  // Draws the report of a saved text again, if it is shown. One of a text with errors stays as it is.
   async update(document) {
     const uri = document.uri.toString();
-    if (this.client && this.panels.has(uri)) await vscode.commands.executeCommand('pte-emit.report', uri, '');
+    if (!this.client || !this.panels.has(uri)) return;
+    const params = { command: 'pte-emit.report', arguments: [uri, ''] };
+    const answer = await this.client.sendRequest('workspace/executeCommand', params).catch(() => undefined);
+    if (answer?.file && this.panels.has(uri)) this.showPage(uri, answer.file);
   }
 
   async dispose() {
@@ -107,23 +134,37 @@ class Server {
 async function dump(uri) {
   const file = uri ?? (await vscode.window.showOpenDialog({ filters: { ExecuTorch: ['pte', 'ptd', 'bpte'] } }))?.[0];
   if (!file) return;
-  // A name that begins with a dash is no option.
-  const args = ['dump', `./${path.basename(file.fsPath)}`];
-  execFile(command(), args, { ...LIMITS, cwd: path.dirname(file.fsPath) }, async (error, stdout, stderr) => {
-    if (error?.code === 'ENOENT') return reportMissing(error);
-    if (error) return vscode.window.showErrorMessage(`pte-emit: ${(stderr || error.message).trim().slice(0, 1000)}`);
-    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: LANGUAGE, content: stdout }));
-  });
+  try {
+    // A name that begins with a dash is no option.
+    const content = await run(['dump', `./${path.basename(file.fsPath)}`], path.dirname(file.fsPath));
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: LANGUAGE, content }));
+  } catch (error) {
+    const message = error.code === 'ENOENT' ? await problem() : undefined;
+    if (message) await reportMissing(message);
+    else vscode.window.showErrorMessage(`pte-emit: ${(error.stderr || error.message).trim().slice(0, 1000)}`);
+  }
 }
 
-// Gives YAML that names the schema the language of the server.
-function recognize(document) {
-  const isProgram = document.languageId === 'yaml' && SCHEMA_LINE.test(document.getText().slice(0, 4096));
-  if (isProgram) vscode.languages.setTextDocumentLanguage(document, LANGUAGE);
+// Saves a file of the editor, which a command reads. Returns false if it is not saved.
+async function saved(uri) {
+  const document = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
+  return !document?.isDirty || document.uri.scheme !== 'file' || document.save();
+}
+
+// Gives YAML that names the schema the language of the server, once: the language that the user chooses then stays.
+function recognizer() {
+  const known = new Set();
+  return (document) => {
+    const uri = document.uri.toString();
+    if (document.languageId !== 'yaml' || known.has(uri) || !SCHEMA_LINE.test(document.getText().slice(0, 4096))) return;
+    known.add(uri);
+    vscode.languages.setTextDocumentLanguage(document, LANGUAGE);
+  };
 }
 
 async function activate(context) {
   const server = new Server();
+  const recognize = recognizer();
   context.subscriptions.push(
     server,
     vscode.workspace.onDidOpenTextDocument(recognize),

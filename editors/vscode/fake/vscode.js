@@ -48,8 +48,10 @@ function fake(settings) {
       state.clients.push(this);
     }
     async start() {
-      if (this.server.command.startsWith('/nowhere')) throw new Error('ENOENT');
       this.running = true;
+    }
+    async sendRequest(_, { command }) {
+      return this.answers[command];
     }
     async stop() {
       this.running = false;
@@ -61,7 +63,9 @@ function fake(settings) {
 // A document of the editor, saved in a file.
 function document(file, text, languageId = 'pte-emit') {
   const uri = { scheme: 'file', fsPath: file, toString: () => `file://${file}` };
-  return { uri, fileName: file, languageId, getText: () => text, save: async () => true };
+  const made = { uri, fileName: file, languageId, isDirty: false, getText: () => text };
+  made.save = async () => ((made.isDirty = false), true);
+  return made;
 }
 
 module.exports = { document, fake };

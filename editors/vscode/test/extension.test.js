@@ -43,6 +43,9 @@ test('YAML that names the schema gets the language of the server', async () => {
   state.open(document('/b.yaml', PROGRAM, 'yaml'));
   state.open(document('/c.txt', line, 'plaintext'));
   assert.deepStrictEqual(state.languages, [['/a.yaml', 'pte-emit']]);
+  // The user chooses YAML.
+  state.open(document('/a.yaml', line, 'yaml'));
+  assert.strictEqual(state.languages.length, 1);
 });
 
 test('the server is started with the settings, and again with another path', async () => {
@@ -59,10 +62,15 @@ test('the server is started with the settings, and again with another path', asy
 
 test('a missing command is reported with what to do', async () => {
   const { state } = await started({ 'pte-emit.path': '/nowhere/pte-emit' });
-  assert.match(state.messages[0], /cannot start \/nowhere\/pte-emit/);
+  assert.strictEqual(state.messages[0], 'pte-emit: /nowhere/pte-emit is not found: install it with `cargo install pte-emit --locked`, or set pte-emit.path');
+  assert.strictEqual(state.clients.length, 0);
   state.answer = 'How to install';
   await state.commands['pte-emit.restart']();
   assert.match(state.opened[0], /docs\/install\.md$/);
+  state.answer = undefined;
+  state.settings['pte-emit.path'] = 'false';
+  await state.commands['pte-emit.restart']();
+  assert.match(state.messages.at(-1), /false has no language server: install a newer version with `cargo install/);
 });
 
 test('what a command prints is in the output, and a report beside the text, again after it is saved', async () => {
@@ -78,26 +86,32 @@ test('what a command prints is in the output, and a report beside the text, agai
   fs.writeFileSync(path.join(folder, 'page.html'), '<p>2');
   await state.saved(text);
   assert.deepStrictEqual([state.panels.length, state.panels[0].webview.html], [1, '<p>2']);
-  state.panels[0].close();
-  const before = state.executed.length;
+  assert.ok(!fs.existsSync(path.join(folder, 'page.html')));
+  // A text with errors: the former report stays, and nothing opens.
+  client.answers['pte-emit.report'] = { text: 'error\n', status: 1, file: null };
   await state.saved(text);
-  assert.strictEqual(state.executed.length, before);
+  assert.deepStrictEqual([state.output, state.panels[0].webview.html], [['7'], '<p>2']);
+  // Asked for, it is in the output; a command reads what is saved.
+  text.isDirty = true;
+  vscode.workspace.textDocuments = [text];
+  await state.commands['pte-emit.showReport']();
+  assert.deepStrictEqual([state.output, text.isDirty], [['7', 'error'], false]);
+  state.panels[0].close();
+  client.answers['pte-emit.report'] = { text: '', status: 0, file: 'file:///nowhere.html' };
+  await state.saved(text);
 });
 
 test('a program is shown as YAML, and an invalid one reported', async () => {
   const { state, folder, write } = await started();
   write('-x.yaml', PROGRAM);
   assert.strictEqual(spawnSync(COMMAND, ['./-x.yaml', '-o', './-x.pte'], { cwd: folder }).status, 0);
-  const until = async (holds) => { for (let i = 0; i < 500 && !holds(); i += 1) await new Promise((done) => setTimeout(done, 20)); };
   await state.commands['pte-emit.dump']({ fsPath: path.join(folder, '-x.pte') });
-  await until(() => state.shown.length > 0);
   assert.strictEqual(state.shown[0]?.language, 'pte-emit');
   assert.match(state.shown[0].content, /outputs: \[7\]/);
   await state.commands['pte-emit.dump']();
   write('junk.pte', 'junk');
   state.chosen = [{ fsPath: path.join(folder, 'junk.pte') }];
   await state.commands['pte-emit.dump']();
-  await until(() => state.messages.length > 0);
   assert.match(state.messages[0], /junk\.pte/);
 });
 
