@@ -1,10 +1,10 @@
 """Measures what the releases of ExecuTorch run, and writes the tables of `crates/pte-releases/releases` (README.md next to this file).
 
-    measure.py [--sources REPOSITORY] [--only TABLE] [RELEASE...]
+    measure.py [--sources REPOSITORY] [--only TABLE] [--example NAME]... [RELEASE...]
     measure.py [--sources REPOSITORY] --matrix FOLDER... [--output FILE]
 
 The second form runs all programs below folders on all releases, and writes the answers; with --output, it prints how many there are by folder, and
-how they compare with `check --runtime`.
+how they compare with `check --runtime`. With --example, the answers to these malformed examples alone are measured, and the others stay.
 """
 
 import argparse
@@ -33,14 +33,17 @@ STRICTLY = [{"guards": "yes"}, {"guards": "yes", "heap": "yes"}, {"metadata": "y
 MODES = {"verified": "full", "unverified": "minimal"}
 
 
-def write(release, name, how, lines):
-    """Writes a table: a comment, and sorted lines. What was measured with `--sources`, and cannot be without, stays."""
+def write(release, name, how, lines, others=False):
+    """Writes a table: a comment, and sorted lines. What was measured with `--sources`, and cannot be without, stays; with `others`, all that was not measured."""
     folder = TABLES / release
     folder.mkdir(parents=True, exist_ok=True)
     key = lambda line: line.split(" ")[0 : 2 if name == "answers" else 1]
     before = (folder / f"{name}.table").read_text().splitlines() if (folder / f"{name}.table").exists() else []
     known = {tuple(key(line)): line for line in before}
     lines = [known.get(tuple(key(line)), line) if line.endswith(" unable") else line for line in lines]
+    if others:
+        measured = {tuple(key(line)) for line in lines}
+        lines += [line for line in before if not line.startswith("#") and tuple(key(line)) not in measured]
     text = "".join(f"{line}\n" for line in [f"# {how} Written by lab/releases/measure.py.", *sorted(lines)])
     (folder / f"{name}.table").write_text(text)
 
@@ -48,8 +51,9 @@ def write(release, name, how, lines):
 class Measurement:
     """What is run on all releases, and the outputs of the newest one."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, names=None):
         self.folder = folder
+        self.names = names
         self.valid = cases.valid_program(folder)
         self.newest = Runtime(NEWEST)
         self.examples = None
@@ -81,7 +85,7 @@ class Measurement:
 
     def malformed(self):
         if self.examples is None:
-            self.examples = cases.malformed(self.folder)
+            self.examples = [example for example in cases.malformed(self.folder) if not self.names or example.name in self.names]
         return self.examples
 
     def answers_of(self, runtime, guards):
@@ -162,11 +166,12 @@ def answer_with_outputs(answer, newest):
 
 def tables(arguments):
     with tempfile.TemporaryDirectory() as folder:
-        measurement = Measurement(pathlib.Path(folder))
+        measurement = Measurement(pathlib.Path(folder), arguments.example)
+        chosen = ["answers"] if arguments.example else [arguments.only] if arguments.only else NAMES
         for release in arguments.names or RELEASES:
             runtime = Runtime(release, arguments.sources)
-            for name in [arguments.only] if arguments.only else NAMES:
-                write(release, name, *getattr(measurement, name)(runtime))
+            for name in chosen:
+                write(release, name, *getattr(measurement, name)(runtime), others=bool(arguments.example))
             print(f"{release} done", flush=True)
 
 
@@ -211,6 +216,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", metavar="RELEASE", choices=[[], *RELEASES])
     parser.add_argument("--only", metavar="TABLE")
+    parser.add_argument("--example", metavar="NAME", action="append", help="of a malformed example whose answers are measured; may be repeated")
     parser.add_argument("--sources", metavar="REPOSITORY", help="Git repository of ExecuTorch, for the readers of .ptd files that packages do not have")
     parser.add_argument("--matrix", nargs="+", metavar="FOLDER")
     parser.add_argument("--output", metavar="FILE")

@@ -1,5 +1,5 @@
-//! Adds positions in the YAML to findings about graphs in payloads of delegates and about their calls, with the names
-//! of delegates and values in the YAML.
+//! Adds positions in the YAML to findings about delegates, graphs in their payloads and their calls, with the names of
+//! delegates and values in the YAML.
 //!
 //! Findings about other elements have no positions.
 
@@ -52,11 +52,12 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
         let method = path(Part::Whole, delegate);
         let Some(delegate_name) = name_step(&delegate.name) else { continue };
         let base = format!("{method}.delegates.{delegate_name}");
-        let found = match part {
-            None => Some((base, &delegate.at)),
-            Some(part) => position(delegate, part).map(|(part, at)| (format!("{base}.graph.{part}"), at)),
-        };
-        let Some((path, SourceRange { span, line, column })) = found else { continue };
+        let found = part.and_then(|part| {
+            let (part, at) = position(delegate, part)?;
+            Some((format!("{base}.graph.{part}"), at))
+        });
+        // A graph that is written in another way, as a FlatBuffer or as bytes, has no positions.
+        let (path, SourceRange { span, line, column }) = found.unwrap_or((base, &delegate.at));
         finding.source = Some(SourcePosition::new(path, span.clone(), *line, *column));
         finding.found = with_names(&finding.found, delegate);
     }

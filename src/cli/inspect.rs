@@ -358,7 +358,7 @@ fn delegate(delegate: &DelegateSummary) -> String {
     let DelegateSummary { name, backend, bytes, interface, compiled, .. } = delegate;
     let target = match &compiled.compiled_for[..] {
         [] => String::new(),
-        parts => format!(", for {}", escaped(&parts.join(", "))),
+        parts => format!(", for {}", escaped(&parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))),
     };
     match interface {
         Some(DelegateInterface { inputs, outputs, .. }) => {

@@ -285,7 +285,10 @@ impl Payload {
             Compiled::new(Some(&description), &self.specs, &self.backend);
         let mut compiled = Vec::new();
         if !compiled_for.is_empty() {
-            compiled.push(("compiled_for".into(), Fact::List(compiled_for.into_iter().map(Fact::Text).collect())));
+            compiled.push((
+                "compiled_for".into(),
+                Fact::List(compiled_for.iter().map(|part| Fact::Text(part.to_string())).collect()),
+            ));
         }
         if !compile_specs.is_empty() {
             compiled.push(("compile_specs".into(), Fact::Map(compile_specs)));

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::case::Case;
 use crate::support::malformed::{self, CONDITIONS, FirstLine, NO_RULE, Security};
 use crate::support::{root, snapshot};
 
@@ -106,5 +107,21 @@ fn every_finding_has_an_example_or_a_reason() {
     for finding in findings.chain(MORE.map(str::to_owned)) {
         let places = [shown.contains(finding.as_str()), listed.contains(finding.as_str())];
         assert!(places[0] || places[1], "{finding} has neither an example nor a reason");
+    }
+}
+
+/// Answers of old releases are measured when an example is added: `lab/releases/measure.py --example NAME`.
+#[test]
+fn each_release_has_an_answer_to_each_example_that_runs() {
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let runs = |case: &Case| FirstLine::read(case.name(), &read(&case.input)).answers.is_some();
+    let cases = malformed::cases();
+    let examples: BTreeSet<&str> = cases.iter().filter(|case| runs(case)).map(Case::name).collect();
+    let folder = root().join("crates/pte-releases/releases");
+    for release in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let text = read(&release.join("answers.table"));
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let measured: BTreeSet<&str> = lines.map(|line| line.split(' ').nth(1).unwrap()).collect();
+        assert_eq!(measured, examples, "{}", release.display());
     }
 }

@@ -238,6 +238,31 @@ fn each_rule_compares_with_the_facts() {
     }
 }
 
+/// The header of a context binary had 20 bytes up to 1.1, and has 256 since 1.2.
+#[test]
+fn payloads_of_qnn_are_those_of_the_release() {
+    let yaml = |header: usize| {
+        let payload = format!("cdab7856{}0400000000000000{}01020304", "00".repeat(8), "00".repeat(header - 20));
+        let delegate = format!("delegates: {{d: {{backend: QnnBackend, data: {{hex: \"{payload}\"}}}}}}");
+        let values = "values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}";
+        let calls = "inputs: [x]\n    outputs: [y]\n    instructions: [{delegate: d, args: [x, y]}]";
+        format!("methods:\n  forward:\n    {delegate}\n    {values}\n    {calls}\n")
+    };
+    let folder = Folder::new(&[("old.yaml", &yaml(20)), ("new.yaml", &yaml(256))]);
+    for (file, release, is_found) in [
+        ("old.yaml", "0.5.0", true),
+        ("old.yaml", "0.6.0", false),
+        ("old.yaml", "1.1.0", false),
+        ("old.yaml", "1.2.0", true),
+        ("new.yaml", "1.1.0", true),
+        ("new.yaml", "1.5.1", false),
+    ] {
+        let text = folder.run(&["check", file, "--runtime", release]).stdout;
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(text.contains("a payload of QnnBackend with the header of"), is_found, "{file} {release}\n{text}");
+    }
+}
+
 #[test]
 fn malformed_files_are_compared_with_the_answers_to_examples_of_their_rules() {
     let folder = Folder::new(&[

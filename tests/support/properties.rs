@@ -169,7 +169,7 @@ pub fn check_needs_no_data(path: &Path) {
 const HEADER: usize = 64;
 
 /// Rules of delegate payloads, which read data.
-const ABOUT_PAYLOADS: [RuleId; 14] = [
+const ABOUT_PAYLOADS: [RuleId; 15] = [
     RuleId::D_11,
     RuleId::D_12,
     RuleId::D_13,
@@ -184,6 +184,7 @@ const ABOUT_PAYLOADS: [RuleId; 14] = [
     RuleId::D_23,
     RuleId::D_24,
     RuleId::D_25,
+    RuleId::D_26,
 ];
 
 /// Returns `true` for a finding that follows from data: that of a payload, or of the elements of a constant.

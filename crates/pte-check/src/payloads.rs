@@ -33,6 +33,7 @@ fn rule_id(rule: PayloadRule) -> RuleId {
         PayloadRule::Bounds => D_19,
         PayloadRule::Lists => D_20,
         PayloadRule::BiasScale => D_23,
+        PayloadRule::References => D_26,
     }
 }
 
@@ -71,6 +72,11 @@ pub(super) fn check(
                         let expected = "the data that the payload refers to".to_owned();
                         findings
                             .add(D_25, || (locate(&Element::Method(method, Part::Delegate(index))), found, expected));
+                    }
+                    for problem in payload.graph().map_or(&[][..], |graph| &graph.problems) {
+                        let PayloadFinding { rule, part, found, expected } = problem.clone();
+                        let at = Element::Method(method, part.of_delegate(index));
+                        findings.add(rule_id(rule), || (locate(&at), found, expected));
                     }
                     payload.signature()
                 });

@@ -4,9 +4,12 @@
 //! another size than its row, has no meaning.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::coreml;
 use super::description::{Description, Fact, Facts, IntoFact, as_map};
@@ -131,8 +134,10 @@ keys! {
 pub struct Compiled {
     /// Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub compiled_for: Vec<String>,
-    /// Compile specs by key: what their values mean, otherwise their text or first bytes.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub compiled_for: Vec<TargetPart>,
+    /// Compile specs by key: what their values mean, otherwise their text or first bytes; a list of those of a key that
+    /// occurs several times.
     #[serde(serialize_with = "as_map", skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, serde_json::Value>"))]
     pub compile_specs: Vec<(Cow<'static, str>, Fact)>,
@@ -141,8 +146,20 @@ pub struct Compiled {
 impl Compiled {
     /// Collects what a payload and the compile specs of a delegate say.
     pub fn new(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Compiled {
-        let fact = |(key, value): &(String, Vec<u8>)| (Cow::Owned(key.clone()), fact(backend, key, value));
-        let compile_specs = specs.iter().map(fact).collect();
+        let mut positions = HashMap::new();
+        let mut values: Vec<(&String, Vec<Fact>)> = Vec::new();
+        for (key, value) in specs {
+            let position = *positions.entry(key).or_insert_with(|| {
+                values.push((key, Vec::new()));
+                values.len() - 1
+            });
+            values[position].1.push(fact(backend, key, value));
+        }
+        let one = |(key, values): (&String, Vec<Fact>)| {
+            let value = <[Fact; 1]>::try_from(values).map_or_else(Fact::List, |[value]| value);
+            (Cow::Owned(key.clone()), value)
+        };
+        let compile_specs = values.into_iter().map(one).collect();
         Compiled { compiled_for: target(payload, specs, backend), compile_specs }
     }
 }
@@ -183,8 +200,8 @@ pub fn meaning(backend: &str, key: &str, value: &[u8]) -> Option<Fact> {
             Some(Fact::Map(flags.map(flag).collect()))
         }
         SpecificationVersion => {
-            let version = std::str::from_utf8(value).ok().and_then(|version| version.parse().ok());
-            version.and_then(coreml::systems).map(|systems| (&*systems).into_fact()).or_else(|| text(value))
+            let systems = specification_version(value).and_then(coreml::systems);
+            systems.map(|systems| (&*systems.join(", ")).into_fact()).or_else(|| text(value))
         }
         TerminatedText => {
             let end = value.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -260,71 +277,127 @@ fn flag(is_set: bool) -> Fact {
     if is_set { "true" } else { "false" }.into_fact()
 }
 
+/// A part of what a delegate was compiled for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetPart {
+    /// Name of the chip on which alone it runs, such as `SM8650`.
+    Chip(String),
+    /// Oldest system on which it runs.
+    System(System),
+    /// Another one, such as a processor or the release of an SDK.
+    Other(String),
+}
+
+impl TargetPart {
+    /// A system, if the text is that of one.
+    fn system(text: impl Into<String>) -> TargetPart {
+        let text = text.into();
+        text.parse().map_or_else(|()| TargetPart::Other(text), TargetPart::System)
+    }
+}
+
+impl fmt::Display for TargetPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetPart::Chip(text) | TargetPart::Other(text) => f.write_str(text),
+            TargetPart::System(system) => f.write_str(&system.text),
+        }
+    }
+}
+
+impl Serialize for TargetPart {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A system and its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct System {
+    /// Name, one of [`SYSTEMS`].
+    pub name: &'static str,
+    /// Major and minor version.
+    pub version: (u32, u32),
+    /// Name and version as they were found.
+    pub text: String,
+}
+
+/// Systems that payloads are compiled for.
+pub const SYSTEMS: &[&str] = &["iOS", "macOS", "tvOS", "watchOS", "visionOS"];
+
+impl FromStr for System {
+    type Err = ();
+
+    /// Parses a name and a version, such as `iOS 17.4`.
+    fn from_str(text: &str) -> Result<System, ()> {
+        let (name, version) = text.split_once(' ').ok_or(())?;
+        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        let name = SYSTEMS.iter().find(|known| known.eq_ignore_ascii_case(name)).ok_or(())?;
+        let number = |digits: &str| digits.parse().map_err(drop);
+        Ok(System { name, version: (number(major)?, number(minor)?), text: text.to_owned() })
+    }
+}
+
 /// Returns what a delegate was compiled for, such as `SM8650` and `HTP v75`, from its payload and from its compile
 /// specs; empty if neither says it.
-pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Vec<String> {
-    let stated = payload.and_then(Description::target);
+pub fn target(payload: Option<&Description>, specs: &[(String, Vec<u8>)], backend: &str) -> Vec<TargetPart> {
+    use TargetPart::{Chip, Other};
+    let stated = payload.map(Description::target).unwrap_or_default();
     let value = |key: &str| specs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_slice());
     let text = |key: &str| match meaning(backend, key, value(key)?)? {
         Fact::Text(text) => Some(text).filter(|text| !text.is_empty()),
         Fact::Number(_) | Fact::Bytes(_) | Fact::List(_) | Fact::Map(_) => None,
     };
-    let stated = stated.map(str::to_owned);
-    let parts: Vec<Option<String>> =
-        match backend {
-            "EthosUBackend" | "ArmBackend" => {
-                vec![stated.or_else(|| {
-                    text("target").or_else(|| accelerator(value("compile_flags")?)).map(|name| chip(&name))
-                })]
-            }
-            "VgfBackend" | "TOSABackend" => vec![text("tosa_spec")],
-            "CoreMLBackend" => {
-                let minimum = value("min_deployment_target").filter(|value| !value.is_empty());
-                vec![stated.or_else(|| minimum.and_then(|_| text("min_deployment_target"))), text("compute_units")]
-            }
-            "QnnBackend" => {
-                let compiled = value("qnn_compile_spec").and_then(qnn);
-                // The payload repeats the chip.
-                let repeated = |part: &&str| compiled.as_deref().is_some_and(|compiled| compiled.starts_with(part));
-                let stated = stated
-                    .map(|stated| stated.split(", ").filter(|part| !repeated(part)).collect::<Vec<_>>().join(", "));
-                vec![compiled.clone(), stated.filter(|stated| !stated.is_empty())]
-            }
-            "EnnBackend" => vec![value("enn_compile_options").and_then(enn)],
-            "NeuropilotBackend" => vec![text("platform-config").map(|name| name.to_ascii_uppercase())],
-            "NeutronBackend" => vec![text("target")],
-            "OpenvinoBackend" => vec![text("device").or(stated)],
-            "CoreAIBackend" => vec![stated.or_else(|| text("coreai_min_deployment_version"))],
-            "CudaBackend" | "MetalBackend" => vec![text("target_device"), text("platform")],
-            _ => vec![stated],
-        };
-    // The words of processors are one part.
-    let split = |part: String| match part.contains(" and ") {
-        true => vec![part],
-        false => part.split(", ").map(str::to_owned).collect(),
+    // What the payload states, otherwise what the exporter was asked for.
+    let or = |part: fn(String) -> TargetPart, asked: &dyn Fn() -> Option<String>| match &stated[..] {
+        [] => asked().map(part).into_iter().collect(),
+        _ => stated.iter().cloned().map(part).collect::<Vec<_>>(),
     };
-    parts.into_iter().flatten().flat_map(split).collect()
+    let one = |part: fn(String) -> TargetPart, text: Option<String>| text.map(part).into_iter().collect();
+    match backend {
+        "EthosUBackend" | "ArmBackend" => {
+            or(Chip, &|| Some(chip(&text("target").or_else(|| accelerator(value("compile_flags")?))?)))
+        }
+        "VgfBackend" | "TOSABackend" => one(Other, text("tosa_spec")),
+        "CoreMLBackend" => {
+            let mut parts = or(TargetPart::system, &|| None);
+            if parts.is_empty() {
+                let version = value("min_deployment_target").and_then(specification_version);
+                parts.extend(version.and_then(coreml::systems).into_iter().flatten().map(TargetPart::system));
+            }
+            parts.extend(text("compute_units").map(Other));
+            parts
+        }
+        "QnnBackend" => {
+            let mut parts = value("qnn_compile_spec").map(qnn).unwrap_or_default();
+            for stated in stated {
+                let part = (if stated.starts_with(super::qnn::SDK) { Other } else { Chip })(stated);
+                // The payload repeats the chip.
+                if !parts.contains(&part) {
+                    parts.push(part);
+                }
+            }
+            parts
+        }
+        "EnnBackend" => one(Chip, value("enn_compile_options").and_then(enn)),
+        "NeuropilotBackend" => one(Chip, text("platform-config").map(|name| name.to_ascii_uppercase())),
+        "NeutronBackend" => one(Chip, text("target")),
+        "OpenvinoBackend" => match text("device") {
+            Some(device) => vec![Other(device)],
+            None => or(Other, &|| None),
+        },
+        "CoreAIBackend" => or(TargetPart::system, &|| text("coreai_min_deployment_version")),
+        "CudaBackend" | "MetalBackend" => {
+            ["target_device", "platform"].into_iter().filter_map(text).map(Other).collect()
+        }
+        _ => or(Other, &|| None),
+    }
 }
 
-/// Backends whose delegates are compiled for one chip.
-pub const CHIP_BACKENDS: &[&str] =
-    &["ArmBackend", "EnnBackend", "EthosUBackend", "NeuropilotBackend", "NeutronBackend", "QnnBackend"];
-
-/// Returns true if a part of what a delegate was compiled for is the name of a chip, such as `SM8650`.
-pub fn is_chip(part: &str) -> bool {
-    !part.contains(' ') && part.contains(|c: char| c.is_ascii_digit()) && !part.starts_with("TOSA-")
+/// Returns the version of Core ML's specification.
+fn specification_version(value: &[u8]) -> Option<u64> {
+    std::str::from_utf8(value).ok()?.parse().ok()
 }
-
-/// Returns name and version of a system: `iOS 17.4` is `("iOS", (17, 4))`.
-pub fn system(text: &str) -> Option<(&str, (u32, u32))> {
-    let (name, version) = text.split_once(' ')?;
-    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    let name = SYSTEMS.iter().find(|known| known.eq_ignore_ascii_case(name))?;
-    Some((*name, (major.parse().ok()?, minor.parse().ok()?)))
-}
-
-/// Systems that payloads are compiled for.
-pub const SYSTEMS: &[&str] = &["iOS", "macOS", "tvOS", "watchOS", "visionOS"];
 
 /// Returns the accelerator among the flags of Vela.
 fn accelerator(flags: &[u8]) -> Option<String> {
@@ -338,10 +411,10 @@ fn chip(name: &str) -> String {
 }
 
 /// Returns chip, processor and its architecture of options of QNN.
-fn qnn(value: &[u8]) -> Option<String> {
-    let (schema, root) = options(value)?;
+fn qnn(value: &[u8]) -> Vec<TargetPart> {
+    let Some((schema, root)) = options(value) else { return Vec::new() };
     let view = View::new(&schema, &root);
-    let soc = view.child("soc_info")?;
+    let Some(soc) = view.child("soc_info") else { return Vec::new() };
     let architecture = |info: &str, field: &str| {
         let version = soc.child(info).map(|info| info.word(field).to_lowercase());
         version.filter(|version| version.starts_with('v'))
@@ -354,13 +427,12 @@ fn qnn(value: &[u8]) -> Option<String> {
         Some("kLpaiBackend") => Some(("LPAI", architecture("lpai_info", "lpai_hardware_version"))),
         Some(_) | None => None,
     };
-    let chip = Some(soc.word("soc_model").into_owned()).filter(|_| soc.number("soc_model") != 0);
+    let chip = (soc.number("soc_model") != 0).then(|| TargetPart::Chip(soc.word("soc_model").into_owned()));
     let processor = processor.map(|(name, version)| match version {
         Some(version) => format!("{name} {version}"),
         None => name.to_owned(),
     });
-    let parts: Vec<String> = [chip, processor].into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    chip.into_iter().chain(processor.map(TargetPart::Other)).collect()
 }
 
 /// Returns the chip of options of Samsung.
@@ -380,7 +452,8 @@ mod tests {
 
     fn target(backend: &str, specs: &[(&str, &[u8])]) -> String {
         let specs: Vec<_> = specs.iter().map(|(key, value)| ((*key).to_owned(), value.to_vec())).collect();
-        super::target(None, &specs, backend).join(", ")
+        let parts = super::target(None, &specs, backend);
+        parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
 
     #[test]
@@ -434,24 +507,34 @@ mod tests {
         ] {
             assert_eq!(target(backend, specs), expected.unwrap_or_default(), "{backend}");
         }
-        let chips = ["SM8650", "HTP v75", "Ethos-U55-128", "GPU", "TOSA-1.0+FP", "QNN 2.37.0"].map(is_chip);
-        assert_eq!(chips, [true, false, true, false, false, false]);
-        let systems =
-            ["iOS 17.4", "macOS 14", "HTP v75", "HTP 75", "iOS x"].map(|text| system(text).map(|(_, version)| version));
+        let systems = ["iOS 17.4", "macOS 14", "HTP v75", "HTP 75", "iOS x"]
+            .map(|text| Some(text.parse::<System>().ok()?.version));
         assert_eq!(systems, [Some((17, 4)), Some((14, 0)), None, None, None]);
+    }
+
+    #[test]
+    fn keys_that_occur_several_times_have_lists() {
+        let specs: Vec<(String, Vec<u8>)> =
+            [("a", "1"), ("b", "2"), ("a", "3")].map(|(key, value)| (key.to_owned(), value.into())).into();
+        let compiled = serde_json::to_string(&Compiled::new(None, &specs, "OtherBackend")).unwrap();
+        assert_eq!(compiled, r#"{"compile_specs":{"a":["1","3"],"b":"2"}}"#);
     }
 
     /// What the payload states precedes what the exporter was asked for.
     #[test]
     fn payloads_precede_specs() {
-        let facts = Facts::default().with("target", "SM8650, QNN 2.37.0");
-        let payload = Description::new("QNN", 0, facts);
-        assert_eq!(super::target(Some(&payload), &[], "QnnBackend"), ["SM8650", "QNN 2.37.0"]);
-        let facts = Facts::default().with("target", "iOS 18, macOS 15");
-        let payload = Description::new("Core ML", 0, facts);
+        let described = |format, parts: [&str; 2]| {
+            let mut facts = Facts::default();
+            facts.add_target(parts);
+            Description::new(format, 0, facts)
+        };
+        let payload = described("QNN", ["SM8650", "QNN 2.37.0"]);
+        let found = super::target(Some(&payload), &[], "QnnBackend");
+        assert_eq!(found, [TargetPart::Chip("SM8650".to_owned()), TargetPart::Other("QNN 2.37.0".to_owned())]);
+        let payload = described("Core ML", ["iOS 18", "macOS 15"]);
         let specs =
             [("min_deployment_target".to_owned(), b"7".to_vec()), ("compute_units".to_owned(), b"all".to_vec())];
         let found = super::target(Some(&payload), &specs, "CoreMLBackend");
-        assert_eq!(found, ["iOS 18", "macOS 15", "CPU, GPU and Neural Engine"]);
+        assert_eq!(found, ["iOS 18", "macOS 15", "CPU, GPU and Neural Engine"].map(TargetPart::system));
     }
 }

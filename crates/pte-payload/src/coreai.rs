@@ -39,9 +39,8 @@ impl PayloadFormat for CoreAi {
         if let Some(version) = minimum {
             // The portable model does not name a platform.
             let chips = archs.into_iter().flatten().map(|(name, _)| name.as_str());
-            let target: Vec<&str> = [platform.unwrap_or("OS"), version].into_iter().collect();
-            let target = [target.join(" ")].into_iter().chain(chips.map(str::to_owned)).collect::<Vec<_>>().join(", ");
-            facts.add("target", &*target);
+            let system = format!("{} {version}", platform.unwrap_or("OS"));
+            facts.add_target([&*system].into_iter().chain(chips));
         }
         // It is a part of each key, and has a fixed size.
         let hash = text("hash").filter(|hash| hash.len() <= MAX_HASH);
@@ -76,7 +75,7 @@ mod tests {
         let json = r#"{"files": ["m"], "packaging": "aot_compiled_inline", "hash": "ab", "platform": "iOS",
             "min_deployment_version": "27.0", "archs": {"h16p": "ab/model.h16p.aimodelc"}}"#;
         let found = described(json).unwrap();
-        assert!(found.starts_with(r#"{"target":"iOS 27.0, h16p","#), "{found}");
+        assert!(found.starts_with(r#"{"target":["iOS 27.0","h16p"],"#), "{found}");
         assert!(found.ends_with(r#""archs":["h16p"],"named_data":["coreai/ab/m"]}"#), "{found}");
     }
 

@@ -320,9 +320,7 @@ fn names(metadata: &Map<String, Value>) -> Facts {
 fn model(bytes: &[u8], metadata: Option<&Map<String, Value>>, facts: &mut Facts) -> Result<(), Malformed> {
     let model = Fields(bytes);
     let version = model.clone().integer(1)?;
-    if let Some(target) = systems(version) {
-        facts.add("target", &*target);
-    }
+    facts.add_target(systems(version).into_iter().flatten());
     facts.add("specification_version", Fact::Number(i64::try_from(version).unwrap_or(i64::MAX)));
     let mut operations = Tally::default();
     model.clone().part(502)?.each(2, |function| {
@@ -367,9 +365,9 @@ fn feature_type(array: Fields<'_>) -> Result<(Cow<'static, str>, Fact), Malforme
 }
 
 /// Returns the oldest systems that take a version of the specification.
-pub fn systems(version: u64) -> Option<String> {
+pub fn systems(version: u64) -> Option<[String; 2]> {
     let (_, ios, macos) = SYSTEMS.iter().find(|(known, ..)| *known == version)?;
-    Some(format!("iOS {ios}, macOS {macos}"))
+    Some([format!("iOS {ios}"), format!("macOS {macos}")])
 }
 
 #[cfg(test)]

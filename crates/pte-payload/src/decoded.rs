@@ -60,6 +60,8 @@ pub struct PayloadGraph {
     pub outputs: Vec<usize>,
     /// Operations in order.
     pub nodes: Vec<PayloadNode>,
+    /// References to what the payload does not have, of a format that is described only.
+    pub problems: Vec<PayloadFinding>,
 }
 
 /// A value of a [`PayloadGraph`].
@@ -144,10 +146,12 @@ pub enum PayloadRule {
     Lists,
     /// The scale of a bias is that of the products to which it is added.
     BiasScale,
+    /// Values, constants and data that a graph refers to exist.
+    References,
 }
 
 /// A part of a payload that a finding is about.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PayloadPart {
     /// The payload as a whole.
     #[default]
@@ -170,7 +174,7 @@ impl PayloadPart {
 }
 
 /// A violation of a rule.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PayloadFinding {
     /// Rule.
     pub rule: PayloadRule,

@@ -87,7 +87,7 @@ impl Description {
         summary
     }
 
-    /// Returns what the payload was compiled for, such as a chip; `None` if it does not say it.
+    /// Returns what the payload was compiled for, such as chips and systems; empty if it does not say it.
     ///
     /// ```
     /// use pte_payload::pte_model::data::Blob;
@@ -95,13 +95,17 @@ impl Description {
     ///
     /// let manifest = br#"{"packaging": "inline", "platform": "iOS", "min_deployment_version": "27.0"}"#;
     /// let description = Formats(&[FORMATS]).describe("CoreAIBackend", &Blob::bytes(*manifest)).unwrap();
-    /// assert_eq!(description.target(), Some("iOS 27.0"));
+    /// assert_eq!(description.target(), ["iOS 27.0"]);
     /// ```
-    pub fn target(&self) -> Option<&str> {
-        self.facts.iter().find_map(|(name, fact)| match fact {
-            Fact::Text(text) if name == "target" && text != UNKNOWN => Some(text.as_str()),
-            _ => None,
-        })
+    pub fn target(&self) -> Vec<String> {
+        let Some((_, Fact::List(parts))) = self.facts.iter().find(|(name, _)| name == TARGET) else {
+            return Vec::new();
+        };
+        let text = |part: &'_ Fact| match part {
+            Fact::Text(text) => Some(text.clone()),
+            Fact::Number(_) | Fact::Bytes(_) | Fact::List(_) | Fact::Map(_) => None,
+        };
+        parts.iter().filter_map(text).collect()
     }
 
     /// Returns all facts with their names, including `format` and `problem`.
@@ -165,6 +169,9 @@ pub fn name_of(names: &[&'static str], first: i64, number: i64) -> Cow<'static, 
         None => format!("{UNKNOWN} {number}").into(),
     }
 }
+
+/// Name of the list of what a payload was compiled for.
+const TARGET: &str = "target";
 
 /// Name of facts that are keys of named data, or have `keys`.
 const NAMED_DATA: &str = "named_data";
@@ -303,6 +310,15 @@ impl Facts {
     pub fn with(mut self, name: &'static str, fact: impl IntoFact) -> Facts {
         self.add(name, fact);
         self
+    }
+
+    /// Adds what the payload was compiled for, if it says it.
+    pub fn add_target<T: AsRef<str>>(&mut self, parts: impl IntoIterator<Item = T>) {
+        let parts: Vec<Fact> = parts.into_iter().map(|part| part.as_ref().into_fact()).collect();
+        let total = parts.len();
+        if total > 0 {
+            self.add(TARGET, Fact::list(parts, total));
+        }
     }
 
     /// Adds the offset and the size of a part of the payload, in bytes.

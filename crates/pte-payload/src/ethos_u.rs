@@ -122,7 +122,7 @@ impl PayloadFormat for EthosU {
             let magic = payload.read_at(block.at, block.size.min(4) as usize)?;
             facts.add("commands", &*magic.escape_ascii().to_string());
             if let Some((target, architecture)) = chip(&block.content(payload)?) {
-                facts.add("target", &*target);
+                facts.add_target([target]);
                 facts.add("architecture", &*architecture);
             }
         }

@@ -53,6 +53,15 @@ pub trait PayloadFormat: Sync {
         Ok(self.describe(payload)?.keys())
     }
 
+    /// Returns the releases of ExecuTorch whose backend takes the payload, as far as its header tells them apart.
+    ///
+    /// # Errors
+    /// As [`PayloadFormat::describe`].
+    fn releases(&self, payload: &Blob) -> Result<Option<PayloadReleases>, DescribeError> {
+        let _ = payload;
+        Ok(None)
+    }
+
     /// Returns the graph of a payload that is described only; `None` if it has none, or if it is not known.
     ///
     /// # Errors
@@ -82,6 +91,24 @@ pub trait PayloadFormat: Sync {
     fn decoded(&self, payload: &Blob) -> Option<Box<dyn DecodedPayload>> {
         let _ = payload;
         None
+    }
+}
+
+/// Releases of ExecuTorch, by their first two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PayloadReleases {
+    /// First one.
+    pub first: &'static str,
+    /// Last one; `None` if no later one is known that differs.
+    pub last: Option<&'static str>,
+}
+
+impl fmt::Display for PayloadReleases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.last {
+            Some(last) => write!(f, "{} to {last}", self.first),
+            None => write!(f, "{} and later", self.first),
+        }
     }
 }
 
@@ -198,6 +225,11 @@ impl Payload {
             Some(decoded) => Some(decoded.keys()?.into_iter().map(str::to_owned).collect()),
             None => self.own_format()?.keys(&self.blob).ok()?,
         }
+    }
+
+    /// Returns the releases of ExecuTorch whose backend takes the payload; `None` if its header does not say it.
+    pub fn releases(&self) -> Option<PayloadReleases> {
+        self.own_format()?.releases(&self.blob).ok()?
     }
 
     /// Returns the format of the backend, if the payload has it.

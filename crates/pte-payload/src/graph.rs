@@ -1,29 +1,50 @@
 //! Graphs of payloads that are described only: values, which the format has by number or by name, and operations.
 //!
-//! A value that an operation refers to and the payload does not declare has no type. Nothing is checked.
+//! A value that an operation refers to and the payload does not declare has no type, and is reported as a problem of
+//! the graph. Nothing else is checked.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::decoded::{Attributes, ConstantData, PayloadGraph, PayloadNode, PayloadValue};
+use super::decoded::{
+    Attributes, ConstantData, PayloadFinding, PayloadGraph, PayloadNode, PayloadPart, PayloadRule, PayloadValue,
+};
 use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 
 /// Element types of the words of a format, as [`CallRules`](super::signature::CallRules) has them.
 pub type Words = [(&'static str, &'static [ScalarType])];
+
+/// Number of values that are not declared, above which no others are reported.
+const MAX_PROBLEMS: usize = 1 << 10;
+
+fn bytes(count: u64) -> String {
+    counted(count, "byte")
+}
 
 /// Builds a [`PayloadGraph`]. `K` identifies a value in the payload.
 #[derive(Debug)]
 pub struct GraphBuilder<K> {
     graph: PayloadGraph,
     positions: HashMap<K, usize>,
+    /// Returns a value for messages, such as `value 3`.
+    name: fn(&K) -> String,
 }
 
 impl<K: Hash + Eq> GraphBuilder<K> {
-    /// Creates an empty graph.
-    pub fn new() -> GraphBuilder<K> {
-        GraphBuilder { graph: PayloadGraph::default(), positions: HashMap::new() }
+    /// Creates an empty graph. `name` returns a value for messages, such as `value 3`.
+    pub fn new(name: fn(&K) -> String) -> GraphBuilder<K> {
+        GraphBuilder { graph: PayloadGraph::default(), positions: HashMap::new(), name }
+    }
+
+    /// Adds a reference that leads to nothing: what was found, and what was expected.
+    pub fn problem(&mut self, part: PayloadPart, found: String, expected: &str) {
+        if self.graph.problems.len() < MAX_PROBLEMS {
+            let expected = expected.to_owned();
+            self.graph.problems.push(PayloadFinding { rule: PayloadRule::References, part, found, expected });
+        }
     }
 
     /// Adds a value; the first one with a key counts.
@@ -34,12 +55,36 @@ impl<K: Hash + Eq> GraphBuilder<K> {
         });
     }
 
-    /// Returns the position of a value.
-    fn position(&mut self, key: K) -> usize {
-        *self.positions.entry(key).or_insert_with(|| {
-            self.graph.values.push(PayloadValue::other(""));
-            self.graph.values.len() - 1
-        })
+    /// Returns the position of a value to which `part` of the payload refers as `what`.
+    fn position(&mut self, key: K, part: PayloadPart, what: &str) -> usize {
+        if let Some(position) = self.positions.get(&key) {
+            return *position;
+        }
+        let found = format!("{}, {what}, which the graph does not have", (self.name)(&key));
+        self.problem(part, found, "a value of the graph");
+        self.graph.values.push(PayloadValue::other(""));
+        self.positions.insert(key, self.graph.values.len() - 1);
+        self.graph.values.len() - 1
+    }
+
+    /// Returns the next value to declare with its data: from `offset` on in a part of the payload, which has an offset
+    /// and a size.
+    pub fn with_part(
+        &mut self,
+        value: PayloadValue,
+        payload: &Blob,
+        part: Option<(u64, u64)>,
+        (offset, size): (u64, u64),
+    ) -> PayloadValue {
+        let (start, len) = part.unwrap_or((0, 0));
+        let is_inside = offset.checked_add(size).is_some_and(|end| end <= len);
+        if !is_inside {
+            let at = PayloadPart::Value(self.graph.values.len());
+            let found = format!("a constant of {} at {offset} of {} of data", bytes(size), bytes(len));
+            self.problem(at, found, "a constant inside the data of the payload");
+        }
+        let blob = payload.part(start.saturating_add(offset), size).ok().flatten().filter(|_| is_inside);
+        PayloadValue { data: blob.map(ConstantData::Inside), ..value }
     }
 
     /// Adds an operation that reads values, each in a role, and writes others.
@@ -50,16 +95,23 @@ impl<K: Hash + Eq> GraphBuilder<K> {
         writes: impl IntoIterator<Item = K>,
         attributes: Attributes,
     ) {
-        let (reads, roles) = reads.into_iter().map(|(key, role)| (self.position(key), role)).unzip();
-        let writes = writes.into_iter().map(|key| self.position(key)).collect();
-        self.graph.nodes.push(PayloadNode { name: name.into(), reads, roles, writes, attributes, macs: None });
+        let (name, part) = (name.into(), PayloadPart::Node(self.graph.nodes.len()));
+        let reads =
+            reads.into_iter().map(|(key, role)| (self.position(key, part, &format!("{role} of `{name}`")), role));
+        let (reads, roles) = reads.unzip();
+        let what = format!("a result of `{name}`");
+        let writes = writes.into_iter().map(|key| self.position(key, part, &what)).collect();
+        self.graph.nodes.push(PayloadNode { name, reads, roles, writes, attributes, macs: None });
     }
 
     /// Returns the graph with the values that are arguments of the delegate.
     pub fn finish(mut self, inputs: impl IntoIterator<Item = K>, outputs: impl IntoIterator<Item = K>) -> PayloadGraph {
-        self.graph.inputs = inputs.into_iter().map(|key| self.position(key)).collect();
-        self.graph.outputs = outputs.into_iter().map(|key| self.position(key)).collect();
-        self.graph
+        let mut positions = |keys: &mut dyn Iterator<Item = K>, what: &str| {
+            keys.map(|key| self.position(key, PayloadPart::Whole, what)).collect()
+        };
+        let inputs = positions(&mut inputs.into_iter(), "an input");
+        let outputs = positions(&mut outputs.into_iter(), "an output");
+        PayloadGraph { inputs, outputs, ..self.graph }
     }
 }
 
@@ -95,21 +147,6 @@ impl PayloadValue {
         PayloadValue { name: Some(name.to_owned()), ..self }
     }
 
-    /// The value with data in a part of the payload that has an offset and a size: from `offset` on, as far as they are
-    /// inside.
-    pub(crate) fn with_part(
-        mut self,
-        payload: &Blob,
-        part: Option<(u64, u64)>,
-        offset: u64,
-        size: u64,
-    ) -> PayloadValue {
-        let is_inside = |(_, len): &(u64, u64)| offset.checked_add(size).is_some_and(|end| end <= *len);
-        let blob = part.filter(is_inside).and_then(|(at, _)| payload.part(at + offset, size).ok()?);
-        self.data = blob.map(ConstantData::Inside);
-        self
-    }
-
     /// The value with data in named data.
     pub(crate) fn with_key(mut self, key: &str, size: Option<u64>) -> PayloadValue {
         self.keys.push((key.to_owned(), ""));
@@ -124,7 +161,7 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_keys() {
-        let mut builder = GraphBuilder::new();
+        let mut builder = GraphBuilder::new(|key: &&str| format!("value `{key}`"));
         let words: &Words = &[("FP32", &[ScalarType::FLOAT])];
         builder.declare("x", PayloadValue::tensor("FP32", words, &[2, -1]));
         builder.declare("x", PayloadValue::other("Int"));
@@ -136,5 +173,7 @@ mod tests {
         assert_eq!([graph.values[0].bytes, graph.values[1].bytes, graph.values[2].bytes], [0, 24, 0]);
         assert_eq!((&graph.nodes[0].reads[..], &graph.nodes[0].writes[..]), (&[0, 1][..], &[2][..]));
         assert_eq!((graph.inputs, graph.outputs), (vec![0], vec![2]));
+        let problems: Vec<&str> = graph.problems.iter().map(|problem| &*problem.found).collect();
+        assert_eq!(problems, ["value `y`, a result of `add`, which the graph does not have"]);
     }
 }

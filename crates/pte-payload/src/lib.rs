@@ -41,7 +41,7 @@ pub mod tosa;
 pub mod vgf;
 pub mod vulkan;
 
-pub use format::{Formats, HEAD, Payload, PayloadFormat};
+pub use format::{Formats, HEAD, Payload, PayloadFormat, PayloadReleases};
 
 /// The formats of this crate: all but XNNPACK's.
 pub const FORMATS: &[&dyn PayloadFormat] = &[

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::decoded::{PayloadGraph, PayloadValue};
+use super::decoded::{PayloadGraph, PayloadPart, PayloadValue};
 use super::description::{DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::flat::view::View;
 use super::flat::{FlatFormat, MLX_FORMAT as FLAT};
@@ -13,6 +13,7 @@ use super::graph::GraphBuilder;
 use super::header;
 use super::signature::{CallRules, CountRule, SizesRule, TORCH_TYPES};
 use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 
 /// The payloads of the MLX backend.
@@ -26,7 +27,7 @@ const MAGIC: &str = "MLX0";
 static RULES: CallRules =
     CallRules { count: CountRule::Exact, sizes: SizesRule::Any, scalar_types: [TORCH_TYPES, &[]] };
 
-/// Counts of the root table that are facts.
+/// Counts of the root table that are facts: of tensors by their kind, and of integers.
 const COUNTS: &[(&str, &str)] = &[
     ("constant_tensors", "num_constant_tensors"),
     ("input_tensors", "num_input_tensors"),
@@ -144,7 +145,7 @@ fn slot(of: &str, bytes: &[u8]) -> Option<Slot> {
 
 /// Returns the graph of all chains. Fields of an operation that begin with `out` are results.
 fn operations(root: View<'_>) -> PayloadGraph {
-    let mut builder = GraphBuilder::new();
+    let mut builder = GraphBuilder::new(|(kind, number): &Slot| format!("{kind} {number}"));
     let of_variant = |slot: View<'_>| {
         let index = u32::try_from(slot.number("idx")).unwrap_or(u32::MAX);
         (if slot.word("slot_type") == TENSOR { TENSOR } else { "IntValueSlot" }, index)
@@ -164,7 +165,17 @@ fn operations(root: View<'_>) -> PayloadGraph {
         };
         builder.declare((TENSOR, number), value);
     }
+    let (integers, counts) = COUNTS.split_last().expect("counts");
+    let tensors = counts.iter().fold(0i64, |sum, (_, field)| sum.saturating_add(root.number(field)));
+    let integers = root.number(integers.1);
     let chains: Vec<View<'_>> = root.children("instruction_chains").collect();
+    for (name, none) in [("main_chain_idx", 0), ("init_chain_idx", -1)] {
+        let chain = root.number(name);
+        if chain != none && usize::try_from(chain).ok().is_none_or(|chain| chain >= chains.len()) {
+            let found = format!("{name} {chain} of {}", counted(chains.len(), "chain"));
+            builder.problem(PayloadPart::Whole, found, "a chain of the graph");
+        }
+    }
     let is_init = |position: &usize| i64::try_from(*position) == Ok(root.number("init_chain_idx"));
     // The initial chain is executed before the others.
     let order = (0..chains.len()).filter(is_init).chain((0..chains.len()).filter(|position| !is_init(position)));
@@ -186,6 +197,10 @@ fn operations(root: View<'_>) -> PayloadGraph {
                 false => reads.extend(slots.map(|slot| (slot, field.to_owned().into()))),
             }
         }
+        // Of temporary tensors and of integers, only the numbers are stated.
+        let is_counted = |(kind, number): &Slot| i64::from(*number) < if *kind == TENSOR { tensors } else { integers };
+        let slots = reads.iter().map(|(slot, _)| *slot).chain(writes.iter().copied());
+        slots.filter(is_counted).for_each(|slot| builder.declare(slot, PayloadValue::other("")));
         let attributes = operation.attributes(|_| true);
         builder.node(name.trim_end_matches("Node").to_owned(), reads, writes, attributes);
     }

@@ -87,7 +87,7 @@ const UNARY: &str = "ReLU";
 /// Returns the graph. Fields of an operation that end with `_id` or `_ids` are values; those that begin with `output`
 /// are results.
 fn graph(root: View<'_>, payload: &Blob, (at, size): (u64, u64)) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new();
+    let mut builder = GraphBuilder::new(|number: &i64| format!("value {number}"));
     let data = at.checked_add(size).and_then(|end| Some((end, payload.len().checked_sub(end)?)));
     for (number, tensor) in (0..).zip(root.children("mps_values")) {
         let value = PayloadValue::tensor(&datatype(&tensor), TORCH_TYPES, &tensor.numbers("dims")?);
@@ -96,7 +96,7 @@ fn graph(root: View<'_>, payload: &Blob, (at, size): (u64, u64)) -> Result<Paylo
         let value = match (size, inside.filter(|inside| !inside.is_empty())) {
             (0, _) => value,
             (_, Some(inside)) => PayloadValue { data: Some(ConstantData::Inside(inside.clone())), ..value },
-            (size, None) => value.with_part(payload, data, tensor.number("segment_offset") as u64, size),
+            (size, None) => builder.with_part(value, payload, data, (tensor.number("segment_offset") as u64, size)),
         };
         builder.declare(number, value);
     }

@@ -12,6 +12,7 @@ use super::format::PayloadFormat;
 use super::graph::GraphBuilder;
 use super::signature::{CallRules, TORCH_TYPES};
 use pte_model::data::Blob;
+use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;
 
 /// The payloads of NativeBackend.
@@ -56,7 +57,7 @@ impl PayloadFormat for Native {
 /// Returns the graph of a method, without those in arguments.
 fn operations(method: View<'_>) -> Option<PayloadGraph> {
     let graph = method.child("graph")?;
-    let mut builder = GraphBuilder::new();
+    let mut builder = GraphBuilder::new(|name: &&str| format!("value `{}`", clipped(name)));
     for constant in method.children("constants") {
         let (Some(name), Some(key), Some(meta)) =
             (constant.text("name"), constant.text("data_key"), constant.child("meta"))

@@ -85,7 +85,9 @@ impl PayloadFormat for OpenVino {
             if xml.first() != Some(&b'<') {
                 xml.iter_mut().zip(CIPHER.iter().cycle()).for_each(|(byte, key)| *byte ^= key);
             }
-            let mut facts = Facts::default().with("target", "CPU").with("header", header);
+            let mut facts = Facts::default();
+            facts.add_target(["CPU"]);
+            facts.add("header", header);
             return match std::str::from_utf8(&xml) {
                 Ok(text) if text.starts_with("<?xml") => {
                     model(text, &mut facts);
@@ -103,10 +105,11 @@ fn npu(payload: &Blob) -> Result<Facts, DescribeError> {
     let tail = payload.len().min(8 + NPU.len() as u64);
     let tail = payload.read_at(payload.len() - tail, tail as usize)?;
     let start = number(&tail, (0, 8)).filter(|_| tail.len() == 8 + NPU.len() && tail.ends_with(NPU));
-    let Some(start) = start else { return Ok(Facts::default().with("target", UNKNOWN)) };
+    let Some(start) = start else { return Ok(Facts::default()) };
     let bytes = metadata(payload, start, 10, "metadata")?;
     let word = |at| number(&bytes, (at, 2)).unwrap_or(0);
-    let mut facts = Facts::default().with("target", &*format!("NPU, OpenVINO {}.{}.{}", word(4), word(6), word(8)));
+    let mut facts = Facts::default();
+    facts.add_target(["NPU", &*format!("OpenVINO {}.{}.{}", word(4), word(6), word(8))]);
     facts.add_part("model", 0, start);
     facts.add("version", &*format!("{}.{}", word(2), word(0)));
     Ok(facts)
@@ -211,12 +214,12 @@ mod tests {
         payload.extend([4u16, 2, 2025, 4, 1, 0].iter().flat_map(|word| word.to_le_bytes()));
         payload.extend(5u64.to_le_bytes());
         payload.extend(NPU);
-        let expected = r#"{"target":"NPU, OpenVINO 2025.4.1","model":{"offset":0,"size":5},"version":"2.4"}"#;
+        let expected = r#"{"target":["NPU","OpenVINO 2025.4.1"],"model":{"offset":0,"size":5},"version":"2.4"}"#;
         assert_eq!(described(&payload).unwrap(), expected);
         let size = payload.len() - 13;
         payload[size..size + 8].fill(0xff);
         assert!(described(&payload).unwrap_err().starts_with("metadata of 10 bytes at byte 0xffffffffffffffff"));
-        assert_eq!(described(b"other").unwrap(), r#"{"target":"unknown"}"#);
+        assert_eq!(described(b"other").unwrap(), "{}");
     }
 
     #[test]

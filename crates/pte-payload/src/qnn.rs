@@ -6,7 +6,7 @@
 use super::description::{ConstantTally, DescribeError, Fact, Facts, IntoFact, MAX_LISTED, Tally, UNKNOWN};
 use super::flat::QCIR_FORMAT as FLAT;
 use super::flat::view::View;
-use super::format::PayloadFormat;
+use super::format::{PayloadFormat, PayloadReleases};
 use super::generic;
 use super::rows::{self, Row, number};
 use super::signature::{CallRules, CountRule, SizesRule};
@@ -29,7 +29,8 @@ const DLC_MAGIC: &[u8] = b"PK\x03\x04";
 
 /// Sizes in bytes of the header of a context binary, and the releases that write it. All have the first 20 bytes, and
 /// nothing but the size of the payload tells them apart.
-const HEADERS: [(u64, &str); 2] = [(20, "0.6 to 1.1"), (256, "1.2 and later")];
+const HEADERS: [(u64, PayloadReleases); 2] =
+    [(20, PayloadReleases { first: "0.6", last: Some("1.1") }), (256, PayloadReleases { first: "1.2", last: None })];
 
 /// Place of the size of the context binary.
 const CONTEXT_SIZE: (usize, usize) = (12, 8);
@@ -57,6 +58,9 @@ const TYPES: &[(&str, &[ScalarType])] = &[
     ("BOOL", &[ScalarType::BOOL]),
 ];
 
+/// Text before the release of the SDK in what a payload was compiled for.
+pub const SDK: &str = "QNN ";
+
 impl PayloadFormat for Qnn {
     fn name(&self) -> &'static str {
         "QNN"
@@ -74,6 +78,11 @@ impl PayloadFormat for Qnn {
         &RULES
     }
 
+    fn releases(&self, payload: &Blob) -> Result<Option<PayloadReleases>, DescribeError> {
+        let head = payload.read_at(0, payload.len().min(MAGIC.len() as u64) as usize)?;
+        if head == MAGIC { Ok(Some(header(payload)?.2)) } else { Ok(None) }
+    }
+
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         let head = payload.read_at(0, payload.len().min(HEADERS[0].0) as usize)?;
         if head.starts_with(&GRAPH_MAGIC) {
@@ -85,14 +94,12 @@ impl PayloadFormat for Qnn {
         }
         let (start, size) = match head.starts_with(&MAGIC) {
             true => {
-                let size = number(&rows::head(payload, HEADERS[0].0 as usize)?, CONTEXT_SIZE).unwrap_or(0);
-                let is_whole = |(header, _): &&(u64, &str)| header.checked_add(size) == Some(payload.len());
-                let (header, releases) = HEADERS.iter().find(is_whole).unwrap_or(&HEADERS[1]);
-                rows::head(payload, *header as usize)?;
+                let (header, size, releases) = header(payload)?;
+                rows::head(payload, header as usize)?;
                 let signature = number(&head, (4, 8)).unwrap_or(0);
-                facts.add("releases", *releases);
+                facts.add("releases", &*releases.to_string());
                 facts.add("signature", Fact::Number(signature as i64));
-                (*header, size)
+                (header, size)
             }
             false => (0, payload.len()),
         };
@@ -105,11 +112,8 @@ impl PayloadFormat for Qnn {
         }
         let scanned = payload.read_at(start, size.min(SCANNED) as usize)?;
         let (sdk, soc) = (sdk(&scanned), soc(&scanned));
-        let sdk_version = sdk.map(|sdk| format!("QNN {}", sdk.splitn(4, '.').take(3).collect::<Vec<_>>().join(".")));
-        let target: Vec<&str> = soc.into_iter().chain(sdk_version.as_deref()).collect();
-        if !target.is_empty() {
-            facts.add("target", &*target.join(", "));
-        }
+        let sdk_version = sdk.map(|sdk| SDK.to_owned() + &sdk.splitn(4, '.').take(3).collect::<Vec<_>>().join("."));
+        facts.add_target(soc.into_iter().chain(sdk_version.as_deref()));
         let mut context = Facts::default();
         context.add("offset", Fact::Bytes(start));
         context.add("size", Fact::Bytes(size));
@@ -122,6 +126,14 @@ impl PayloadFormat for Qnn {
         facts.add("graphs", UNKNOWN);
         Ok(facts)
     }
+}
+
+/// Returns the size of the header of a context binary, the size that it states, and the releases that write it.
+fn header(payload: &Blob) -> Result<(u64, u64, PayloadReleases), DescribeError> {
+    let size = number(&rows::head(payload, HEADERS[0].0 as usize)?, CONTEXT_SIZE).unwrap_or(0);
+    let is_whole = |(header, _): &&(u64, PayloadReleases)| header.checked_add(size) == Some(payload.len());
+    let (header, releases) = *HEADERS.iter().find(is_whole).unwrap_or(&HEADERS[1]);
+    Ok((header, size, releases))
 }
 
 /// Returns the readable characters that are first in the bytes.
@@ -249,7 +261,7 @@ mod tests {
     fn texts_of_a_context_binary_are_facts() {
         let context = b"..v2.x..v2.37.0.250724175447_124859\0;soc_type=SM8650;\0";
         let found = described(&payload(context.len() as u64, context)).unwrap();
-        assert!(found.contains(r#""target":"SM8650, QNN 2.37.0""#), "{found}");
+        assert!(found.contains(r#""target":["SM8650","QNN 2.37.0"]"#), "{found}");
         assert!(found.contains(r#""sdk":"2.37.0.250724175447_124859""#), "{found}");
         assert_eq!(described(&Blob::bytes(*b"PK\x03\x04")).unwrap(), r#"{"content":"DLC","graphs":"unknown"}"#);
     }

@@ -108,9 +108,7 @@ fn tensor_rt(payload: &Blob) -> Result<Facts, DescribeError> {
     let (at, size) = rows::part(&header, "metadata").unwrap_or_default();
     let json = coreml::json(payload, at, size)?;
     let mut facts = Facts::default();
-    if let Some(platform) = json.get("target_platform").and_then(Value::as_str) {
-        facts.add("target", platform);
-    }
+    facts.add_target(json.get("target_platform").and_then(Value::as_str));
     facts.add("magic", &*head[..4].escape_ascii().to_string());
     facts.add("header", header);
     let bindings = json.get("io_bindings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -233,7 +231,7 @@ mod tests {
         let mut payload = [&head.concat()[..], &4u64.to_le_bytes(), &1u64.to_le_bytes(), json].concat();
         payload.resize(engine + 4, 0);
         let found = described(&TENSOR_RT, &payload).unwrap();
-        assert!(found.starts_with(r#"{"target":"linux_x86_64","magic":"TR01""#), "{found}");
+        assert!(found.starts_with(r#"{"target":["linux_x86_64"],"magic":"TR01""#), "{found}");
         assert!(found.ends_with(r#""inputs":[{"name":"x"}],"outputs":[{"name":"y"}],"aliased_outputs":0}"#), "{found}");
         let signature = TENSOR_RT.signature(&Blob::bytes(payload.clone())).unwrap().unwrap();
         assert_eq!((signature.inputs.len(), signature.rejects_count(1)), (1, false));

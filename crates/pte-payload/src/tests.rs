@@ -34,6 +34,10 @@ fn arguments(arguments: &[ArgumentType]) -> String {
     arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
 }
 
+fn joined(parts: &[compile_specs::TargetPart]) -> String {
+    parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// tests/data/expected.txt has the descriptions, signatures and keys; `BLESS=1` writes it.
 #[test]
 fn payloads_of_other_writers_are_described() {
@@ -45,7 +49,7 @@ fn payloads_of_other_writers_are_described() {
         _ = writeln!(found, "{name} {}", serde_json::to_string(&description).unwrap());
         let target = compile_specs::target(Some(&description), &[], &backend);
         if !target.is_empty() {
-            _ = writeln!(found, "  target {}", target.join(", "));
+            _ = writeln!(found, "  target {}", joined(&target));
         }
         if let Some(signature) = format.signature(&blob).unwrap() {
             let [inputs, outputs] = [&signature.inputs, &signature.outputs].map(|list| arguments(list));
@@ -74,7 +78,7 @@ fn payloads_of_other_writers_are_described() {
     for (key, name, bytes) in files("options") {
         let backend = if key.starts_with("enn") { "EnnBackend" } else { "QnnBackend" };
         let meaning = compile_specs::meaning(backend, &key, &bytes).expect("options");
-        let target = compile_specs::target(None, &[(key, bytes)], backend).join(", ");
+        let target = joined(&compile_specs::target(None, &[(key, bytes)], backend));
         assert!(!target.is_empty());
         _ = writeln!(found, "{name} {}\n  target {target}", serde_json::to_string(&meaning).unwrap());
     }

@@ -12,6 +12,7 @@ use super::format::PayloadFormat;
 use super::graph::GraphBuilder;
 use super::signature::CallRules;
 use pte_model::data::Blob;
+use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;
 
 /// The payloads of backends that take TOSA graphs.
@@ -67,7 +68,7 @@ impl PayloadFormat for Tosa {
 /// Returns the operations of all blocks; the values of a block have names of their own. The first block is that of the
 /// program.
 fn graph(root: View<'_>) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new();
+    let mut builder = GraphBuilder::new(|(_, name): &(usize, &str)| format!("value `{}`", clipped(name)));
     let blocks = || root.children("regions").flat_map(|region| region.children("blocks"));
     for (number, block) in blocks().enumerate() {
         for tensor in block.children("tensors") {

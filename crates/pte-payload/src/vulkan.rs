@@ -3,7 +3,7 @@
 //!
 //! Described only.
 
-use super::decoded::{Attributes, PayloadGraph, PayloadValue};
+use super::decoded::{Attributes, PayloadGraph, PayloadPart, PayloadValue};
 use super::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, IntoFact, Tally};
 use super::flat::view::View;
 use super::flat::{FlatFormat, VULKAN_FORMAT as FLAT};
@@ -77,7 +77,7 @@ fn sections(payload: &Blob) -> Result<Sections, DescribeError> {
 
 /// Returns the graph. The last argument of an operation is its result, or a list of its results.
 fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new();
+    let mut builder = GraphBuilder::new(|number: &i64| format!("value {number}"));
     let values: Vec<_> = root.children("values").collect();
     let constants: Vec<_> = root.children("constants").collect();
     for (number, value) in (0..).zip(&values) {
@@ -87,13 +87,17 @@ fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<Pay
         };
         let sizes = tensor.numbers("dims")?;
         let mut found = PayloadValue::tensor(&tensor.word("datatype"), SCALAR_TYPES, &sizes);
-        let constant = usize::try_from(tensor.number("constant_id")).ok().and_then(|index| constants.get(index));
-        if let Some(constant) = constant {
+        // Negative numbers are none.
+        let constant = usize::try_from(tensor.number("constant_id")).ok();
+        if let Some(Some(constant)) = constant.map(|index| constants.get(index)) {
             let size = constant.number("length") as u64;
             found = match constant.text("named_key").filter(|key| !key.is_empty()) {
                 Some(key) => found.with_key(key, Some(size)),
-                None => found.with_part(payload, data, constant.number("offset") as u64, size),
+                None => builder.with_part(found, payload, data, (constant.number("offset") as u64, size)),
             };
+        } else if let Some(index) = constant {
+            let found = format!("constant {index} of {}", constants.len());
+            builder.problem(PayloadPart::Value(number as usize), found, "a constant of the graph");
         }
         builder.declare(number, found);
     }

@@ -172,6 +172,7 @@ fn plain(draft: &Draft) -> PayloadGraph {
         inputs: draft.inputs.clone(),
         outputs: draft.outputs.clone(),
         nodes: draft.nodes.iter().map(node).collect(),
+        problems: Vec::new(),
     }
 }
 

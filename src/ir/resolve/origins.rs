@@ -63,12 +63,6 @@ pub struct GraphOrigins {
     pub nodes: Vec<NodeId>,
 }
 
-impl GraphOrigins {
-    fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.nodes.is_empty()
-    }
-}
-
 impl DelegateNames for Origins {
     fn delegate(&self, method: usize, name: &str) -> Option<usize> {
         self.methods.get(method)?.delegates.iter().position(|delegate| delegate.name == name)
@@ -173,13 +167,13 @@ impl Origins {
         values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
     }
 
-    /// Positions of the delegates with graphs; `positions` returns those of nodes, in their order.
+    /// Positions of the delegates, and of what is in their graphs; `positions` returns those of nodes, in their order.
     pub fn delegates(&self, calls: &Calls, positions: impl Fn(&[NodeId]) -> Vec<SourceRange>) -> Vec<DelegatePosition> {
         let delegates = self.methods.iter().enumerate().flat_map(|(method, origins)| {
             let numbered = origins.delegates.iter().enumerate();
             numbered.map(move |(number, delegate)| (method, number, delegate))
         });
-        let delegates: Vec<_> = delegates.filter(|(.., delegate)| !delegate.graph.is_empty()).collect();
+        let delegates: Vec<_> = delegates.collect();
         if self.names_only || delegates.is_empty() {
             return Vec::new();
         }

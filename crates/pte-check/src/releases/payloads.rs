@@ -1,14 +1,16 @@
-//! Parts of the graphs of XNNPACK delegates that a release does not accept (`V-3`).
+//! Parts of the graphs of XNNPACK delegates, and headers of other payloads, that a release does not accept (`V-3`).
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::report::{Report, expected};
 use crate::RuleId::*;
+use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{ExecutionPlan, Program, Tensor};
-use pte_releases::Release;
+use pte_payload::{Payload, PayloadReleases};
+use pte_releases::{Release, Version};
 use pte_xnnpack::model::{Graph, GraphValue};
 use pte_xnnpack::payloads::Payloads;
 use pte_xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
@@ -18,6 +20,8 @@ use pte_xnnpack::{constants, parts};
 #[derive(Default)]
 pub struct PayloadParts {
     parts: BTreeMap<String, Element>,
+    /// Releases that take the payloads of other backends, with the first delegate of each backend.
+    releases: BTreeMap<(String, Version), (PayloadReleases, Element)>,
     /// First delegate with constants that the program does not have.
     pub external: Option<Element>,
 }
@@ -33,6 +37,13 @@ impl PayloadParts {
             let graphs: Vec<Option<&Graph>> =
                 plan.delegates().iter().map(|delegate| payloads.graph(delegate)).collect();
             for (index, (delegate, graph)) in plan.delegates().iter().zip(&graphs).enumerate() {
+                if let Some(releases) = payloads.get(delegate).and_then(Payload::releases)
+                    && let Ok(first) = releases.first.parse()
+                {
+                    let key = (delegate.id.clone().unwrap_or_default(), first);
+                    let at = Element::Method(method, Part::Delegate(index));
+                    found.releases.entry(key).or_insert((releases, at));
+                }
                 let Some(graph) = graph.filter(|_| seen.insert(delegate.processed)) else { continue };
                 for (part, node) in parts::of(graph, delegate.inline == Some(true)) {
                     let at = node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node));
@@ -85,6 +96,16 @@ impl PayloadParts {
 
     /// Compares the parts with those that a release accepts.
     pub fn check(&self, release: &Release, report: &mut Report<'_>) {
+        for ((backend, first), (releases, element)) in &self.releases {
+            let version = Version { patch: None, ..release.version() };
+            let last = releases.last.map_or(Ok(version), str::parse);
+            if version < *first || last.is_ok_and(|last| version > last) {
+                report(V_3, *element, &|| {
+                    let found = format!("a payload of {} with the header of ExecuTorch {releases}", clipped(backend));
+                    (found, format!("that of {}: compile the model with this release", release.version()))
+                });
+            }
+        }
         for (part, element) in &self.parts {
             let Some(answer) = release.xnnpack(part).filter(|answer| answer.is_refusal()) else { continue };
             report(V_3, *element, &|| {

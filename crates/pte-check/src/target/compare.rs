@@ -8,7 +8,8 @@ use pte_model::format::ScalarType;
 use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{ExecutionPlan, Operator, Program};
-use pte_payload::{compile_specs, ethos_u};
+use pte_payload::compile_specs::TargetPart;
+use pte_payload::ethos_u;
 use pte_xnnpack::payloads::Payloads;
 
 use super::linked::{LinkedKernel, LinkedOperators};
@@ -145,25 +146,25 @@ impl Comparison<'_> {
                 let rest = part.get(chip.len()..).filter(|rest| rest.is_empty() || rest.starts_with('-'));
                 rest.is_some() && part.get(..chip.len()).is_some_and(|start| start.eq_ignore_ascii_case(chip))
             };
-            let has_chip = |part: &&String| chips.iter().any(|chip| is_chip(chip, part));
-            let is_for_chip = compile_specs::CHIP_BACKENDS.contains(&delegate.id.as_deref().unwrap_or_default());
-            let mut compiled = parts.iter().filter(|part| is_for_chip && compile_specs::is_chip(part)).peekable();
-            let of_other =
-                compiled.peek().copied().filter(|_| !chips.is_empty() && !compiled.any(|part| has_chip(&part)));
-            let is_newer = |part: &&String| {
-                let Some((name, needed)) = compile_specs::system(part) else { return false };
-                let has =
-                    systems.iter().filter_map(|text| compile_specs::system(text)).find(|(known, _)| *known == name);
-                has.is_some_and(|(_, version)| version < needed)
+            let runs = |part: &TargetPart| match part {
+                TargetPart::Chip(part) => chips.is_empty() || chips.iter().any(|chip| is_chip(chip, part)),
+                TargetPart::System(needed) => {
+                    let has = systems.iter().find(|system| system.name == needed.name);
+                    has.is_none_or(|system| system.version >= needed.version)
+                }
+                TargetPart::Other(_) => true,
             };
-            let newer = parts.iter().find(is_newer);
             let element = Element::Method(method, Part::Delegate(number));
-            for (part, has, what) in [(of_other, chips, "chip"), (newer, systems, "system")] {
-                let Some(part) = part else { continue };
+            for part in parts.iter().filter(|part| !runs(part)) {
+                let (has, what) = match part {
+                    TargetPart::System(_) => (first_names(systems.iter().map(|system| system.text.as_str())), "system"),
+                    TargetPart::Chip(_) | TargetPart::Other(_) => {
+                        (first_names(chips.iter().map(String::as_str)), "chip")
+                    }
+                };
                 let target = self.target;
                 self.report(R_13, &element, || {
-                    let found = format!("a delegate that was compiled for {}", clipped(part));
-                    let has = first_names(has.iter().map(String::as_str));
+                    let found = format!("a delegate that was compiled for {}", clipped(&part.to_string()));
                     (found, format!("the {what} of {target} ({has}): compile the model for it"))
                 });
             }

@@ -6,6 +6,7 @@ use std::fmt;
 use pte_memory::abi::Abi;
 use pte_memory::runner::Runner;
 use pte_model::diagnostics::Report;
+use pte_payload::compile_specs::System;
 use pte_releases::Release;
 
 use super::linked::LinkedOperators;
@@ -42,7 +43,7 @@ pub struct Target {
     /// Names of its accelerators; empty if they are not stated.
     pub(super) chips: Vec<String>,
     /// Its system with its version, such as `iOS 17`, and those that run the same programs.
-    pub(super) systems: Vec<String>,
+    pub(super) systems: Vec<System>,
     pub(super) abi: Abi,
     pub(super) runner: Option<&'static Runner>,
     pub(super) pools: Option<Pools>,

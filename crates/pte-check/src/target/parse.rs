@@ -8,7 +8,7 @@ use pte_memory::runner::{RUNNERS, Runner};
 use pte_model::diagnostics::text::nearest;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;
-use pte_payload::compile_specs::{self, SYSTEMS};
+use pte_payload::compile_specs::SYSTEMS;
 use pte_releases::Release;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
@@ -244,11 +244,15 @@ impl Decoder<'_> {
 
     fn systems(&mut self, node: &SourceNode<'_>) {
         let known = SYSTEMS.join(", ");
-        self.target.systems = self.names(node, "a system with its version, such as iOS 17");
-        for (item, name) in Decoder::items(node).iter().zip(self.target.systems.clone()) {
-            if compile_specs::system(&name).is_none() {
-                let message = format!("unknown system `{}`", clipped(&name));
-                self.error(Code::UnknownWord, item.id, &message, &format!("expected one of {known}, and its version"));
+        for item in Decoder::items(node) {
+            let Some(name) = self.text(item, "a system with its version, such as iOS 17") else { continue };
+            match name.parse() {
+                Ok(system) => self.target.systems.push(system),
+                Err(()) => {
+                    let message = format!("unknown system `{}`", clipped(name));
+                    let expected = format!("expected one of {known}, and its version");
+                    self.error(Code::UnknownWord, item.id, &message, &expected);
+                }
             }
         }
     }
