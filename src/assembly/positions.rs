@@ -15,6 +15,9 @@ use pte_model::program::positions::{CallPosition, DelegatePosition, SourceRange}
 /// Prefix of the paths of a program inside a `.bpte`.
 const INNER: &str = "program.";
 
+/// Part of the path of what is in a program that is the payload of a delegate.
+const PROGRAM: &str = ".program";
+
 /// Part of the path of an argument that follows the instruction.
 const ARGS: &str = ".args[";
 
@@ -47,6 +50,8 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
             finding.source = Some(SourcePosition::new(path, span.clone(), *line, *column));
             continue;
         }
+        // A program that is a payload has no text.
+        let (own, inner) = own.split_at(own.find(PROGRAM).unwrap_or(own.len()));
         let (base, part) = own.split_once(".graph.").map_or((own, None), |(base, part)| (base, Some(part)));
         let Some(delegate) = by_path.get(base) else { continue };
         let method = path(Part::Whole, delegate);
@@ -58,8 +63,10 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
         });
         // A graph that is written in another way, as a FlatBuffer or as bytes, has no positions.
         let (path, SourceRange { span, line, column }) = found.unwrap_or((base, &delegate.at));
-        finding.source = Some(SourcePosition::new(path, span.clone(), *line, *column));
-        finding.found = with_names(&finding.found, delegate);
+        finding.source = Some(SourcePosition::new(path + inner, span.clone(), *line, *column));
+        if inner.is_empty() {
+            finding.found = with_names(&finding.found, delegate);
+        }
     }
 }
 

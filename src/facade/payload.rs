@@ -19,7 +19,8 @@ use pte_model::program::Program;
 use pte_model::reader;
 use pte_payload::compile_specs::Compiled;
 use pte_payload::description::{DescribeError, Description, Fact};
-use pte_payload::{PayloadFormat, flat, small};
+use pte_payload::flat;
+use pte_payload::format::MAX_NESTED;
 use pte_xnnpack::payload::XnnpackPayload;
 use pte_xnnpack::payloads::Payloads;
 
@@ -148,9 +149,6 @@ fn part_name(_: usize, index: usize) -> String {
     format!("part{index}")
 }
 
-/// Programs in programs whose payloads are listed.
-const MAX_NESTED: usize = 16;
-
 /// Lists the payloads of a program of a model, and of the programs that are payloads of it. `prefix` begins their
 /// paths. `name` returns the name of a delegate by the indices of method and delegate, `same` the first blob with the
 /// same data. `left` is the upper bound of the total size in bytes of payloads that do not overlap.
@@ -173,6 +171,7 @@ fn list(
             let backend = delegate.id.clone().unwrap_or_default();
             let format = pte_xnnpack::FORMATS.format_of(&backend, data)?;
             let overlaps = decoded.get(delegate).is_some_and(|payload| payload.overlaps);
+            let is_program = decoded.get(delegate).is_some_and(pte_payload::Payload::has_program);
             let specs = delegate.specs();
             let blob = same(delegate.processed);
             let (method, delegate) = (plan.name.clone().unwrap_or_default(), name(method, index));
@@ -194,7 +193,6 @@ fn list(
                 is_text: model.is_text(),
                 overlaps,
             });
-            let is_program = format.is_some_and(|format| format.name() == PayloadFormat::name(&small::EXECUTOR));
             if let Some(Payload { path, data, same_as: None, overlaps: false, .. }) =
                 payloads.last().filter(|_| is_program)
             {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use pte_emit::check::{CheckOptions, RuleId};
+use pte_emit::check::{CheckOptions, RuleId, RuleSeverity};
 use pte_emit::{AssembleOptions, Model, PrintOptions};
 use pte_model::data::Blob;
 use pte_payload::description::DescribeError;
@@ -236,6 +236,30 @@ fn payloads_of_programs_in_programs_are_listed() {
     assert_eq!(payloads[2].describe().unwrap().summary(), "Vulkan, 1 operation, 1 input, 1 output");
     let error = Model::from_binary("m.pte", nested(18)).payloads().unwrap_err().to_string();
     assert!(error.contains(&format!("{inner}/")) && error.contains("programs are nested deeper than 16"), "{error}");
+}
+
+/// Findings about programs in programs have the paths of their delegates; deeper ones are not passed over.
+#[test]
+fn programs_in_programs_are_checked() {
+    let found = |bytes: Vec<u8>| -> Vec<String> {
+        let findings = Model::from_binary("m.pte", bytes).check(&CheckOptions::default()).unwrap();
+        let errors = findings.into_iter().flat_map(|(_, findings)| findings.list);
+        errors
+            .filter(|finding| finding.rule.severity <= RuleSeverity::Invalid)
+            .map(|finding| finding.to_string())
+            .collect()
+    };
+    assert_eq!(found(nested(16)), [""; 0]);
+    let deep = found(nested(17));
+    assert!(deep.len() == 1 && deep[0].contains("invalid[X-18]: ") && deep[0].contains("in 16 others"), "{deep:?}");
+
+    // The innermost program is cut off by an identifier of another file.
+    let mut bytes = nested(2);
+    let last = bytes.windows(4).rposition(|window| window == b"ET12").unwrap();
+    bytes[last..last + 4].copy_from_slice(b"ET99");
+    let found = found(bytes);
+    let path = "methods.forward.delegates[0].program.methods.forward.delegates[0].program";
+    assert!(found.iter().any(|text| text.contains("[H-13]") && text.contains(path)), "{found:?}");
 }
 
 /// The findings of D-24 for a call of a payload of MPS with one input and two outputs, and for one of Ethos-U.

@@ -25,6 +25,7 @@ mod header;
 mod inference;
 mod kernels;
 mod log;
+mod nested;
 mod operators;
 mod path;
 mod payloads;
@@ -374,10 +375,22 @@ pub fn program_for(
     options: &CheckOptions,
     releases: &Releases,
 ) -> Vec<Findings> {
+    program_in(head, len, data, options, releases, 0)
+}
+
+/// Validates a `.pte` that is inside `depth` others.
+fn program_in(
+    head: &[u8],
+    len: u64,
+    data: &Ranges<'_>,
+    options: &CheckOptions,
+    releases: &Releases,
+    depth: usize,
+) -> Vec<Findings> {
     for_releases(options, releases, |options, compared| {
         let mut findings = Findings::keeping(options.profile, options.kept);
         let external = external(options, &mut findings);
-        let part = ProgramFile { head, len, data, prefix: "", start: 0 };
+        let part = ProgramFile { head, len, data, prefix: "", start: 0, depth };
         program_at(&part, &mut findings, &external, options, compared);
         findings
     })
@@ -395,6 +408,8 @@ struct ProgramFile<'p> {
     prefix: &'static str,
     /// Offset of the program in the file.
     start: u64,
+    /// Number of programs of which one is the payload of the next, and the last has this one.
+    depth: usize,
 }
 
 /// Validates a program. Returns `false` if it is malformed.
@@ -405,7 +420,7 @@ fn program_at(
     options: &CheckOptions,
     compared: &mut Compared<'_>,
 ) -> bool {
-    let ProgramFile { head, len, data, prefix, start } = *part;
+    let ProgramFile { head, len, data, prefix, start, depth } = *part;
     let mut report = Reporter::new(findings, head, prefix, start);
     let Some(header) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = metadata_of(head, &header) else { return false };
@@ -447,6 +462,7 @@ fn program_at(
                 findings
             };
             found.extend(releases.iter().map(compare));
+            nested::check((&program, &payloads, depth), (options, &work), releases, &mut found, &locate);
             payloads::check(&program, &payloads, len, external, &mut after, &locate);
         };
         workers::both(is_large, check_others, || {
@@ -547,7 +563,8 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions, compare
     let inner = inner.and_then(|(start, len)| {
         let program = bytes.get(start..start + len)?;
         let data = |offset: u64, len: u64| data(offset.checked_add(start as u64)?, len);
-        let part = ProgramFile { head: program, len: len as u64, data: &data, prefix: "program.", start: start as u64 };
+        let (len, start) = (len as u64, start as u64);
+        let part = ProgramFile { head: program, len, data: &data, prefix: "program.", start, depth: 0 };
         program_at(&part, &mut findings, &external, options, compared).then_some(program)
     });
     fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));

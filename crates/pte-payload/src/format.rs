@@ -9,10 +9,14 @@ use super::flat::FlatFormat;
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
 use super::signature::{CallRules, Signature};
+use super::small;
 use pte_model::data::Blob;
 
 /// Number of first bytes by which a payload is recognised.
 pub const HEAD: usize = 16;
+
+/// Maximum number of programs around one that is looked into, each the payload of a delegate of the next.
+pub const MAX_NESTED: usize = 16;
 
 /// A payload format.
 pub trait PayloadFormat: Sync {
@@ -225,6 +229,13 @@ impl Payload {
             Some(decoded) => Some(decoded.keys()?.into_iter().map(str::to_owned).collect()),
             None => self.own_format()?.keys(&self.blob).ok()?,
         }
+    }
+
+    /// Returns `true` for a program: the payload of a backend that executes it. Nothing else is known of a payload that
+    /// overlaps others.
+    pub fn has_program(&self) -> bool {
+        let is_executor = |format: &dyn PayloadFormat| format.name() == PayloadFormat::name(&small::EXECUTOR);
+        self.own.is_some_and(is_executor) && (self.overlaps || self.own_format().is_some_and(is_executor))
     }
 
     /// Returns the releases of ExecuTorch whose backend takes the payload; `None` if its header does not say it.

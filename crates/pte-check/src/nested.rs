@@ -1,0 +1,65 @@
+//! Checks the programs that are payloads of delegates of ExecutorBackend, each as a file of its own without `.ptd`
+//! files: its backend loads it so. Their findings have the path of the delegate before their own.
+
+use std::collections::HashSet;
+
+use super::finding::{Findings, Locator};
+use super::{CheckOptions, Releases, Work, program_in};
+use crate::RuleId::X_18;
+use pte_model::data::Blob;
+use pte_model::format::Format;
+use pte_model::format::container::HEAD;
+use pte_model::program::Program;
+use pte_model::program::element::{Element, Part};
+use pte_payload::format::{MAX_NESTED, Payload};
+use pte_xnnpack::payloads::Payloads;
+
+/// Checks all of them. Their findings are added to those of each release. `depth` is the number of programs around
+/// `program`.
+pub(super) fn check(
+    (program, payloads, depth): (&Program, &Payloads, usize),
+    (options, work): (&CheckOptions, &Work),
+    releases: &Releases,
+    found: &mut [Findings],
+    locate: &Locator<'_>,
+) {
+    let mut seen = HashSet::new();
+    for (method, index, delegate) in program.delegates() {
+        let Some(payload) = payloads.get(delegate).filter(|payload| payload.has_program()) else { continue };
+        if !seen.insert(delegate.processed) {
+            continue;
+        }
+        let at = locate(&Element::Method(method, Part::Delegate(index)));
+        if payload.overlaps || depth == MAX_NESTED {
+            let (what, expected) = match payload.overlaps {
+                true => ("payloads larger than the file in total".to_owned(), "disjoint payloads".to_owned()),
+                false => (format!("a program in {depth} others"), "fewer programs, one inside the other".to_owned()),
+            };
+            let what = what + ", which is not checked";
+            found.iter_mut().for_each(|found| found.add(X_18, || (at.clone(), what.clone(), expected.clone())));
+            continue;
+        }
+        let options = CheckOptions { with: Vec::new(), work: Some(work.clone()), ..options.clone() };
+        let inner = metadata(payload).map(|head| {
+            let data = |offset, len| payload.blob.part(offset, len).ok().flatten();
+            program_in(&head, payload.blob.len(), &data, &options, releases, depth + 1)
+        });
+        let start = payload.blob.file_range().map(|(_, start)| start);
+        for (found, mut inner) in found.iter_mut().zip(inner.unwrap_or_default()) {
+            for finding in &mut inner.list {
+                let dot = if finding.location.path.is_empty() { "" } else { "." };
+                finding.location.path = format!("{}.program{dot}{}", at.path, finding.location.path);
+                finding.location.offset = finding.location.offset.and_then(|offset| start?.checked_add(offset));
+            }
+            found.append(inner);
+        }
+    }
+}
+
+/// Returns the bytes of a program up to the end of its metadata; `None` if they cannot be read.
+fn metadata(payload: &Payload) -> Option<Vec<u8>> {
+    let Blob { len, .. } = payload.blob;
+    let read = |size: u64| payload.blob.read_at(0, usize::try_from(size).ok()?).ok();
+    let head = read(len.min(HEAD as u64))?;
+    read(Format::Program.metadata_len(&head, len).min(len))
+}
