@@ -87,7 +87,7 @@ pub mod check {
 
 /// Differences between two programs, of their content and of their outputs (docs/diff.md).
 pub mod diff {
-    pub use crate::facade::model::DiffOptions;
+    pub use crate::facade::model::{DiffOptions, PayloadSchema};
     pub use crate::facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
     pub use pte_diff::{
         DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,

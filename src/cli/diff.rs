@@ -13,7 +13,7 @@ use pte_emit::command::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     Error, Model, Report,
     command::{DiffRow, DiffStyle, DiffText, is_null_device},
-    diff::{DiffArea, DiffData, DiffKind, DiffOptions, Differences},
+    diff::{DiffArea, DiffData, DiffKind, DiffOptions, Differences, PayloadSchema},
 };
 use serde::Serialize;
 
@@ -68,11 +68,17 @@ pub struct ComparisonArguments {
     /// How to compare data
     #[arg(long, alias = "compare", value_enum, value_name = "HOW", default_value = "stats")]
     compare_data: DataName,
+    /// Compare payloads of unknown formats by this schema: a .bfbs, which `flatc --binary --schema` writes
+    #[arg(long, value_name = "FILE.bfbs")]
+    schema: Option<PathBuf>,
 }
 
 impl ComparisonArguments {
     /// Returns the options of the comparison.
-    pub fn options(&self) -> DiffOptions {
+    ///
+    /// # Errors
+    /// The schema cannot be read.
+    pub fn options(&self) -> Result<DiffOptions, Failure> {
         let only = self.only.map(|only| match only {
             AreaName::Meaning => DiffArea::Meaning,
             AreaName::Layout => DiffArea::Layout,
@@ -83,7 +89,12 @@ impl ComparisonArguments {
             DataName::Hash => DiffData::Hash,
             DataName::Stats => DiffData::Statistics,
         };
-        DiffOptions::default().data(data).only(only)
+        let schema = self.schema.as_ref().map(|path| {
+            let name = path.display().to_string();
+            let bytes = std::fs::read(path).map_err(|error| Failure::reading(&name, &error))?;
+            Ok::<_, Failure>(PayloadSchema { name, bytes })
+        });
+        Ok(DiffOptions::default().data(data).only(only).schema(schema.transpose()?))
     }
 }
 
@@ -138,7 +149,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages) -> Result<Exit, Failu
     if arguments.execution.numeric {
         return numeric::run(arguments, [&left, &right]);
     }
-    let options = arguments.comparison.options();
+    let options = arguments.comparison.options()?;
     let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());

@@ -56,7 +56,7 @@ pub fn run(arguments: &GoldenArguments, messages: &Messages) -> Result<Exit, Fai
     let model = if path.exists() { Some(open(path)?) } else { None };
     sources.warn_unused(messages);
     let golden = Golden::new(path, model)?;
-    let options = arguments.comparison.options();
+    let options = arguments.comparison.options()?;
     if arguments.bless || variable("BLESS").is_some_and(|value| ["1", "true", "yes"].iter().any(|yes| value == *yes)) {
         let new = golden.blessed(&produced, &options)?;
         return bless(path, &golden, new, arguments.replace.force, messages).map(|()| Exit::Ok);

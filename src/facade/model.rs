@@ -27,6 +27,7 @@ use pte_model::format::{Format, container};
 use pte_model::program::element::Part;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
+use pte_payload::flat;
 use pte_releases::Release;
 
 /// Maximum number of documents of a YAML file: each takes work of its own, and its outputs are files of their own.
@@ -848,7 +849,11 @@ impl Model {
         load(&mut sides, [self, newer])?;
         let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
         let name = format!("{} and {}", self.label(), newer.label());
-        let found = pte_diff::compare([&sides[0], &sides[1]], &areas, options.data);
+        let schema = options.schema.as_ref().map(|schema| {
+            let invalid = |message: String| Error::input(Code::InvalidGraph, &schema.name, message);
+            flat::bfbs::read(&schema.bytes).map_err(invalid)
+        });
+        let found = pte_diff::compare([&sides[0], &sides[1]], &areas, options.data, schema.transpose()?);
         let mut found = found.map_err(|error| Error::io(&name, "", &error))?;
         let names = sides.map(|side| value_names(&side));
         for difference in &mut found.list {
@@ -1011,7 +1016,35 @@ pte_model::options! {
         pub data: DiffData,
         /// The only area to compare; `None` for all.
         pub only: Option<DiffArea>,
+        /// Schema of the payloads of a backend of your own, which are compared by it.
+        pub schema: Option<PayloadSchema>,
     }
+}
+
+/// A schema of FlatBuffers in binary form, which `flatc --binary --schema` writes.
+///
+/// ```
+/// use pte_emit::Model;
+/// use pte_emit::diff::{DiffOptions, PayloadSchema};
+///
+/// let model = |name: &str| {
+///     let data = format!("{{flatbuffer: {{schema: npu.bfbs, root: {{layers: [{{name: {name}}}]}}}}}}");
+///     let delegate = format!("delegates: {{npu: {{backend: NpuBackend, data: {data}}}}}");
+///     let text = format!("methods: {{forward: {{{delegate}, instructions: [{{delegate: npu, args: []}}]}}}}");
+///     Model::from_yaml(name, text, "examples/data")
+/// };
+/// let bytes = std::fs::read("examples/data/npu.bfbs").unwrap();
+/// let options = DiffOptions::default().schema(Some(PayloadSchema { name: "npu.bfbs".to_owned(), bytes }));
+/// let found = model("a").diff(&model("b"), &options)?;
+/// assert_eq!(found.list[0].path, "methods.forward.delegates[0].layers[0].name");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PayloadSchema {
+    /// Name in messages, such as `npu.bfbs`.
+    pub name: String,
+    /// Content of the file.
+    pub bytes: Vec<u8>,
 }
 
 #[cfg(test)]

@@ -462,7 +462,9 @@ fn program_at(
                 findings
             };
             found.extend(releases.iter().map(compare));
-            nested::check((&program, &payloads, depth), (options, &work), releases, &mut found, &locate);
+            let own = CheckOptions { with: Vec::new(), work: Some(work.clone()), ..options.clone() };
+            let validate = |head: &[u8], len, data: &Ranges<'_>| program_in(head, len, data, &own, releases, depth + 1);
+            nested::check((&program, &payloads, depth), &validate, &mut found, &locate);
             payloads::check(&program, &payloads, len, external, &mut after, &locate);
         };
         workers::both(is_large, check_others, || {

@@ -4,22 +4,25 @@
 use std::collections::HashSet;
 
 use super::finding::{Findings, Locator};
-use super::{CheckOptions, Releases, Work, program_in};
 use crate::RuleId::X_18;
 use pte_model::data::Blob;
 use pte_model::format::Format;
 use pte_model::format::container::HEAD;
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
+use pte_model::reader::program::Ranges;
 use pte_payload::format::{MAX_NESTED, Payload};
 use pte_xnnpack::payloads::Payloads;
+
+/// Validates a program by its bytes up to the end of its metadata, its size, and access to its data. Returns the
+/// findings for each release.
+pub type Validate<'v> = dyn Fn(&[u8], u64, &Ranges<'_>) -> Vec<Findings> + 'v;
 
 /// Checks all of them. Their findings are added to those of each release. `depth` is the number of programs around
 /// `program`.
 pub(super) fn check(
     (program, payloads, depth): (&Program, &Payloads, usize),
-    (options, work): (&CheckOptions, &Work),
-    releases: &Releases,
+    validate: &Validate<'_>,
     found: &mut [Findings],
     locate: &Locator<'_>,
 ) {
@@ -39,10 +42,9 @@ pub(super) fn check(
             found.iter_mut().for_each(|found| found.add(X_18, || (at.clone(), what.clone(), expected.clone())));
             continue;
         }
-        let options = CheckOptions { with: Vec::new(), work: Some(work.clone()), ..options.clone() };
         let inner = metadata(payload).map(|head| {
             let data = |offset, len| payload.blob.part(offset, len).ok().flatten();
-            program_in(&head, payload.blob.len(), &data, &options, releases, depth + 1)
+            validate(&head, payload.blob.len(), &data)
         });
         let start = payload.blob.file_range().map(|(_, start)| start);
         for (found, mut inner) in found.iter_mut().zip(inner.unwrap_or_default()) {

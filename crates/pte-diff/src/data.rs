@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use super::align::{keyed, numbered, per_side};
 use super::bytes::{self, BlobPair, ByteDifference};
@@ -15,6 +16,7 @@ use pte_model::format::ScalarType;
 use pte_model::program::element::Element;
 use pte_model::program::test_cases::{MethodTests, TestCase, TestData};
 use pte_model::program::{NamedData, TensorLayout};
+use pte_payload::flat::schema::Schema;
 
 /// Extent to which data are compared: an argument of [`compare`](crate::compare).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +52,8 @@ type ConstantKey = ([usize; 2], (u32, u32));
 pub struct Found {
     /// Differences without those of the data.
     pub differences: Differences,
+    /// Schema of payloads whose format is not known.
+    pub schema: Option<Arc<Schema>>,
     /// Number of bytes that may be read on each side. Ranges of a hostile file can overlap.
     limit: u64,
     /// Number of bytes of payloads decoded so far.
@@ -78,9 +82,9 @@ impl DerefMut for Found {
 
 impl Found {
     /// Creates a collection without data. At most `limit` bytes are read on each side.
-    pub fn new(differences: Differences, limit: u64) -> Found {
+    pub fn new(differences: Differences, limit: u64, schema: Option<Arc<Schema>>) -> Found {
         let (decoded, pairs, constants, by_blob, payloads, keys) = Default::default();
-        Found { differences, limit, decoded, pairs, constants, by_blob, payloads, keys }
+        Found { differences, schema, limit, decoded, pairs, constants, by_blob, payloads, keys }
     }
 
     /// Adds two constants or initial states of methods.

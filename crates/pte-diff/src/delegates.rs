@@ -1,7 +1,8 @@
 //! Compares the delegates that aligned instructions call: backend, options and payload. Payloads of XNNPACK are
-//! compared as graphs, others as bytes.
+//! compared as graphs, those with a schema as FlatBuffers, others as bytes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use indexmap::IndexSet;
 
@@ -15,6 +16,7 @@ use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::Part;
 use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
+use pte_payload::flat::{PLAIN, read_by};
 
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
 pub fn compare(views: [&MethodView<'_>; 2], called: &IndexSet<(DelegateId, DelegateId)>, found: &mut Found) {
@@ -72,13 +74,21 @@ fn compare_flat(
     let payloads =
         per_side(|side| views[side].side.payloads().get(delegates[side]).filter(|payload| !payload.overlaps));
     let [Some(left), Some(right)] = payloads else { return false };
-    let formats = [left, right].map(|payload| payload.flat().filter(|_| found.may_decode(payload.blob.len())));
-    let [Some(format), Some(other)] = formats else { return false };
-    let (Ok(l), Ok(r)) = (format.read(&left.blob), other.read(&right.blob)) else { return false };
-    if format.name != other.name {
+    let given = found.schema.clone();
+    let schemas = [left, right].map(|payload| {
+        let known = payload.flat().map(|format| (format.schema(), format.layout));
+        // The schema that is given is that of a format which is not known.
+        let given = || Some((given.clone().filter(|_| payload.is_unknown())?, PLAIN));
+        known.or_else(given).filter(|_| found.may_decode(payload.blob.len()))
+    });
+    let [Some((schema, layout)), Some((other, other_layout))] = schemas else { return false };
+    if !Arc::ptr_eq(&schema, &other) {
         return false;
     }
-    if !flat::compare(&format.schema(), [&l.root, &r.root], paths, found) {
+    let (Ok(l), Ok(r)) = (read_by(&schema, layout, &left.blob), read_by(&other, other_layout, &right.blob)) else {
+        return false;
+    };
+    if !flat::compare(&schema, [&l.root, &r.root], paths, found) {
         return false;
     }
     let rest = [l.rest, r.rest].map(|rest| rest.unwrap_or_else(|| Blob::bytes([])));

@@ -288,7 +288,7 @@ totals! {
 /// let last = changed.len() - 4;
 /// changed[last..].copy_from_slice(&1f32.to_le_bytes());
 /// let newer = Side::of_file(&Origin::Bytes(changed.into()))?;
-/// let found: Differences = pte_diff::compare([&older, &newer], &DiffArea::ALL, DiffData::default())?;
+/// let found: Differences = pte_diff::compare([&older, &newer], &DiffArea::ALL, DiffData::default(), None)?;
 /// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
 ///
 /// let difference: &Difference = &found.list[0];

@@ -33,6 +33,7 @@ mod values;
 mod view;
 
 use std::io;
+use std::sync::Arc;
 
 pub use data::DiffData;
 pub use difference::{
@@ -47,19 +48,25 @@ pub use side::{ExternalEntry, Side, is_null_device};
 pub use text::{DiffRow, DiffStyle, DiffText};
 
 use data::Found;
+use pte_payload::flat::schema::Schema;
 
 /// Maximum number of bytes that are read, as a multiple of the size of the larger file. Only overlapping ranges of a
 /// hostile file need more.
 const MAX_READS: u64 = 4;
 
-/// Compares two sides in these areas.
+/// Compares two sides in these areas. `schema` is that of payloads whose format is not known.
 ///
 /// # Errors
 /// Data that cannot be read.
-pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Result<Differences> {
+pub fn compare(
+    sides: [&Side; 2],
+    areas: &[DiffArea],
+    mode: DiffData,
+    schema: Option<Schema>,
+) -> io::Result<Differences> {
     let [left, right] = sides.map(Side::totals);
     let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
-    let mut found = Found::new(Differences::new(left, right, areas), limit);
+    let mut found = Found::new(Differences::new(left, right, areas), limit, schema.map(Arc::new));
     methods::compare(sides, &mut found);
     newer::compare(sides, &mut found);
     layout::compare(sides, &mut found);

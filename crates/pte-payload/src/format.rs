@@ -231,6 +231,11 @@ impl Payload {
         }
     }
 
+    /// Returns `true` if neither the first bytes nor the backend of the payload are those of a known format.
+    pub fn is_unknown(&self) -> bool {
+        self.format().is_ok_and(|format| format.is_none())
+    }
+
     /// Returns `true` for a program: the payload of a backend that executes it. Nothing else is known of a payload that
     /// overlaps others.
     pub fn has_program(&self) -> bool {
