@@ -62,6 +62,6 @@ pub(super) fn check(
 fn metadata(payload: &Payload) -> Option<Vec<u8>> {
     let Blob { len, .. } = payload.blob;
     let read = |size: u64| payload.blob.read_at(0, usize::try_from(size).ok()?).ok();
-    let head = read(len.min(HEAD as u64))?;
+    let head = read(len.min(HEAD))?;
     read(Format::Program.metadata_len(&head, len).min(len))
 }

@@ -9,7 +9,6 @@ use super::flat::FlatFormat;
 use super::generic;
 use super::memory::{DelegateMemory, Processor};
 use super::signature::{CallRules, Signature};
-use super::small;
 use pte_model::data::Blob;
 
 /// Number of first bytes by which a payload is recognised.
@@ -83,6 +82,11 @@ pub trait PayloadFormat: Sync {
     fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
         let _ = (payload, processor);
         None
+    }
+
+    /// Returns `true` if a payload is a program, which the backend executes.
+    fn is_program(&self) -> bool {
+        false
     }
 
     /// Returns the FlatBuffer that a payload is; `None` for other formats.
@@ -239,8 +243,7 @@ impl Payload {
     /// Returns `true` for a program: the payload of a backend that executes it. Nothing else is known of a payload that
     /// overlaps others.
     pub fn has_program(&self) -> bool {
-        let is_executor = |format: &dyn PayloadFormat| format.name() == PayloadFormat::name(&small::EXECUTOR);
-        self.own.is_some_and(is_executor) && (self.overlaps || self.own_format().is_some_and(is_executor))
+        self.own.is_some_and(PayloadFormat::is_program) && (self.overlaps || self.own_format().is_some())
     }
 
     /// Returns the releases of ExecuTorch whose backend takes the payload; `None` if its header does not say it.

@@ -97,6 +97,10 @@ impl PayloadFormat for Small {
         self.rules
     }
 
+    fn is_program(&self) -> bool {
+        self.name == EXECUTOR.name
+    }
+
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         (self.describe)(payload)
     }
