@@ -8,7 +8,7 @@ use pte_model::data::Blob;
 use pte_model::data::number;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::flatbuffer::{self, Scalar};
-use pte_payload::flat::schema::{Schema, Type, element_type};
+use pte_payload::flat::schema::{Field, Schema, Type, element_type};
 use pte_payload::flat::value::{Table, Value};
 
 /// Compares the root tables of two payloads, whose paths are given. Returns `false` if they are equal.
@@ -18,6 +18,10 @@ pub fn compare(schema: &Schema, tables: [&Table; 2], paths: [&str; 2], found: &m
         Comparison { schema }.tables(schema.root, tables, paths.map(str::to_owned), found);
     }
     differs
+}
+
+fn hex(bytes: &[u8]) -> String {
+    clipped(&format!("hex {}", data_encoding::HEXLOWER.encode(&bytes[..bytes.len().min(32)])))
 }
 
 struct Comparison<'s> {
@@ -58,6 +62,12 @@ impl Comparison<'_> {
                 }
             }
             (Type::Objects(object), [Value::Tables(l), Value::Tables(r)]) => self.lists(object, [l, r], &paths, found),
+            (Type::Object(object), [Value::Struct(l), Value::Struct(r)]) if l != r => {
+                let text = [l, r].map(|bytes| self.structure(object, bytes));
+                // What no field shows, such as padding, is in the bytes.
+                let text = if text[0] == text[1] { [l, r].map(|bytes| hex(bytes)) } else { text };
+                self.differing(paths, text.map(Some), found);
+            }
             (_, values) => {
                 if hash(values[0]) != hash(values[1]) {
                     self.differing(paths, values.map(|value| Some(self.text(ty, value))), found);
@@ -108,14 +118,31 @@ impl Comparison<'_> {
             (Type::Numbers(scalar, names, _), Value::Numbers(blob)) => self.numbers(blob, scalar, names),
             (_, Value::Texts(texts)) => clipped(&format!("{texts:?}")),
             (_, Value::Tables(tables)) => counted(tables.len() as u64, "table"),
-            (_, Value::Struct(bytes) | Value::Structs(bytes)) => {
-                clipped(&format!("hex {}", data_encoding::HEXLOWER.encode(&bytes[..bytes.len().min(32)])))
-            }
+            (Type::Object(object), Value::Struct(bytes)) => self.structure(object, bytes),
+            (_, Value::Struct(bytes) | Value::Structs(bytes)) => hex(bytes),
             (_, Value::Table(_)) => "present".to_owned(),
             (_, Value::Number(bits)) => bits.to_string(),
             (_, Value::Union(tag, _)) => format!("tag {tag}"),
             (_, Value::Numbers(blob)) => counted(blob.len(), "byte"),
         }
+    }
+
+    /// Returns the numbers of a struct with their names.
+    fn structure(&self, object: usize, bytes: &[u8]) -> String {
+        let field = |field: &Field| {
+            let at = usize::from(field.at);
+            let bytes = bytes.get(at..at + self.schema.inline(field.ty).0)?;
+            let text = match field.ty {
+                Type::Number(scalar, names) => self.number(flatbuffer::number(bytes), scalar, names),
+                Type::Object(inner) => self.structure(inner, bytes),
+                Type::Array(..) | Type::Text | Type::Union(_) | Type::Numbers(..) | Type::Texts | Type::Objects(_) => {
+                    hex(bytes)
+                }
+            };
+            Some(format!("{}: {text}", field.name))
+        };
+        let fields: Vec<String> = self.schema.objects[object].fields.iter().filter_map(field).collect();
+        clipped(&format!("{{{}}}", fields.join(", ")))
     }
 
     fn number(&self, bits: u64, scalar: Scalar, names: Option<usize>) -> String {
