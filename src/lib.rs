@@ -216,8 +216,8 @@ pub mod operators {
 pub mod language {
     pub use crate::editor::{
         Analysis, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LanguageOptions,
-        LensKind, MAX_TEXT, MessageLevel, MethodLens, NameKind, OutlineItem, OutlineKind, Reference, SemanticToken,
-        SourceAction, SourceMessage, TextEdit, TokenKind, explain,
+        LensKind, MAX_TEXT, MessageLevel, MethodLens, NameKind, OffsetUnits, OutlineItem, OutlineKind, Reference,
+        SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind, UnitOffsets, explain,
     };
 }
 

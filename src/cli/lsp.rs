@@ -155,7 +155,7 @@ fn capabilities(client: Client) -> Value {
     let legend = json!({"tokenTypes": answers::TOKEN_TYPES, "tokenModifiers": answers::TOKEN_MODIFIERS});
     json!({
         "capabilities": {
-            "positionEncoding": Positions::new("", client.encoding).name(),
+            "positionEncoding": client.encoding.name(),
             "textDocumentSync": {"openClose": true, "change": 2, "save": true},
             "hoverProvider": true,
             "completionProvider": {"triggerCharacters": [":", "[", "{", ",", " ", "/", "-"]},

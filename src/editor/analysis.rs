@@ -57,6 +57,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// assert_eq!(tokens[0].kind, TokenKind::Key);
 /// let actions: Vec<SourceAction> = linear.actions(mm..mm);
 /// assert_eq!(actions[0].title, "declare this result");
+/// assert!(linear.formatting()?.is_empty());
 /// let lenses: Vec<MethodLens> = linear.lenses();
 /// assert_eq!(lenses[0].kind, LensKind::Run);
 /// let links: Vec<FileLink> = linear.links();

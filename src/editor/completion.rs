@@ -362,15 +362,8 @@ fn files(document: &SourceDocument, prefix: &str) -> Vec<String> {
     if document.source.files.check(&path).is_err() {
         return Vec::new();
     }
-    let name = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        let end = if entry.file_type().ok()?.is_dir() { "/" } else { "" };
-        Some(format!("{}{end}", Path::new(folder).join(name).to_str()?))
-    };
-    let mut names: Vec<String> =
-        std::fs::read_dir(&path).into_iter().flatten().flatten().take(MAX_ITEMS).filter_map(name).collect();
-    names.sort_unstable();
-    names
+    let names = pte_model::data::files::names_in(&path, MAX_ITEMS).into_iter();
+    names.filter_map(|name| Some(Path::new(folder).join(name).to_str()?.to_owned())).collect()
 }
 
 fn shape_of(form: &'static Form) -> Option<&'static Shape> {

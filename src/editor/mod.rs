@@ -12,6 +12,7 @@ mod completion;
 mod facts;
 #[cfg(test)]
 mod fixtures;
+mod formatting;
 mod hints;
 mod hover;
 mod messages;
@@ -25,6 +26,7 @@ mod results;
 mod symbols;
 mod tokens;
 mod tree;
+mod units;
 
 pub use analysis::{Analysis, MAX_TEXT};
 pub use hover::explain;
@@ -34,3 +36,4 @@ pub use results::{
     MethodLens, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind,
 };
 pub use symbols::NameKind;
+pub use units::{OffsetUnits, UnitOffsets};

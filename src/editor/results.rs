@@ -8,6 +8,7 @@ use super::symbols::NameKind;
 
 /// Level of a [`SourceMessage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum MessageLevel {
@@ -23,6 +24,7 @@ pub enum MessageLevel {
 
 /// A message about a range of the text: of the assembler, or a finding of `check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceMessage {
     /// Position; the start of the text for a message about all of it.
@@ -43,6 +45,7 @@ pub struct SourceMessage {
 
 /// Change of a range of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TextEdit {
     /// Range that is replaced.
     pub range: Range<usize>,
@@ -52,6 +55,7 @@ pub struct TextEdit {
 
 /// Description of the part of the text at an offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Hover {
     /// The part.
@@ -62,6 +66,7 @@ pub struct Hover {
 
 /// Kind of an [`InlayHint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum HintKind {
@@ -75,6 +80,7 @@ pub enum HintKind {
 
 /// A short text between those of the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InlayHint {
     /// Offset.
@@ -87,6 +93,7 @@ pub struct InlayHint {
 
 /// Kind of a [`CompletionItem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CompletionKind {
@@ -104,6 +111,7 @@ pub enum CompletionKind {
 
 /// A text that can be inserted at an offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CompletionItem {
     /// Text in the list.
@@ -124,6 +132,7 @@ pub struct CompletionItem {
 
 /// Signature of the operator of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CallSignature {
     /// Operator with its arguments.
@@ -138,6 +147,7 @@ pub struct CallSignature {
 
 /// A place that refers to a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Reference {
     /// The name.
@@ -150,6 +160,7 @@ pub struct Reference {
 
 /// Kind of an [`OutlineItem`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OutlineKind {
@@ -163,6 +174,7 @@ pub enum OutlineKind {
 
 /// A part of the text with its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OutlineItem {
     /// Name.
@@ -181,6 +193,7 @@ pub struct OutlineItem {
 
 /// Kind of a [`SemanticToken`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TokenKind {
@@ -198,6 +211,7 @@ pub enum TokenKind {
 
 /// A part of the text with its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SemanticToken {
     /// The part, in one line.
@@ -212,6 +226,7 @@ pub struct SemanticToken {
 
 /// A change of the text that an editor offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceAction {
     /// What it does.
@@ -224,6 +239,7 @@ pub struct SourceAction {
 
 /// Question about a method that an editor offers beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LensKind {
@@ -241,6 +257,7 @@ pub enum LensKind {
 
 /// A [`LensKind`] of a method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodLens {
     /// Name of the method.
@@ -255,6 +272,7 @@ pub struct MethodLens {
 
 /// A file that the text refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FileLink {
     /// Its name in the text.

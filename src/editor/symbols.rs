@@ -15,6 +15,7 @@ use pte_yaml::tree::{NodeId, NodeValue};
 
 /// Kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NameKind {

@@ -441,10 +441,11 @@ fn a_text_is_laid_out() {
     client.open(uri, "methods:   {f: {outputs: [1]}} # one\n");
     let params = json!({"textDocument": {"uri": uri}, "options": {"tabSize": 2, "insertSpaces": true}});
     let edits = client.request("textDocument/formatting", params.clone());
-    assert_eq!(edits[0]["newText"], "methods:  # one\n  f:\n    outputs: [1]\n");
-    let text = edits[0]["newText"].as_str().unwrap();
+    let change = json!([{"range": edits[0]["range"], "text": edits[0]["newText"]}]);
     let document = json!({"uri": uri, "version": 2});
-    client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": text}]}));
+    client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": change}));
+    let symbols = client.request("textDocument/documentSymbol", json!({"textDocument": {"uri": uri}}));
+    assert_eq!(symbols[0]["children"][0]["range"]["start"], json!({"line": 1, "character": 2}), "{symbols}");
     assert_eq!(client.request("textDocument/formatting", params.clone()), json!([]));
     let document = json!({"uri": uri, "version": 3});
     client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": "a: [b"}]}));

@@ -6,7 +6,6 @@ use pte_emit::language::{
     Analysis, CompletionItem, CompletionKind, HintKind, MessageLevel, NameKind, OutlineItem, OutlineKind, SourceAction,
     SourceMessage, TextEdit, TokenKind,
 };
-use pte_emit::{ComputedKeys, Model};
 use serde_json::{Value, json};
 
 use super::commands;
@@ -62,18 +61,18 @@ impl Subject<'_> {
             "textDocument/documentLink" => self.links(),
             "textDocument/codeAction" => self.actions(params),
             "textDocument/codeLens" => self.lenses(),
-            "textDocument/formatting" => return Some(self.formatting()),
+            "textDocument/formatting" => return Some(self.analysis.formatting().map(|edits| self.edits(&edits))),
             _ => return None,
         }))
     }
 
     fn at(&self, params: &Value) -> Option<usize> {
-        self.positions.offset_of(self.analysis.text(), &params["position"])
+        self.positions.offset_of(&params["position"])
     }
 
     fn range_of(&self, params: &Value) -> Range<usize> {
         let all = 0..self.analysis.text().len();
-        self.positions.range_of(self.analysis.text(), &params["range"]).unwrap_or(all)
+        self.positions.range_of(&params["range"]).unwrap_or(all)
     }
 
     fn range(&self, range: &Range<usize>) -> Value {
@@ -182,15 +181,6 @@ impl Subject<'_> {
         found.iter().map(|found| json!({"range": self.range(&found.range), "kind": kind(found.writes)})).collect()
     }
 
-    /// Returns the edit that lays out the text as `fmt` does; none if it is laid out, and an error if it is not YAML.
-    fn formatting(&self) -> Result<Value, String> {
-        let text = self.analysis.text();
-        let model = Model::from_yaml(self.uri, text, ".");
-        let formatted = model.formatted(ComputedKeys::AsWritten).map_err(|error| error.to_string())?;
-        let edit = json!({"range": self.range(&(0..text.len())), "newText": formatted});
-        Ok(if formatted == text { json!([]) } else { json!([edit]) })
-    }
-
     fn prepare_rename(&self, params: &Value) -> Result<Value, String> {
         let at = self.at(params).ok_or("no position")?;
         // Nothing to rename is no error.
@@ -203,10 +193,12 @@ impl Subject<'_> {
         Ok(self.changes(&edits))
     }
 
+    fn edits(&self, edits: &[TextEdit]) -> Value {
+        edits.iter().map(|edit| json!({"range": self.range(&edit.range), "newText": edit.text})).collect()
+    }
+
     fn changes(&self, edits: &[TextEdit]) -> Value {
-        let edit = |edit: &TextEdit| json!({"range": self.range(&edit.range), "newText": edit.text});
-        let edits: Vec<Value> = edits.iter().map(edit).collect();
-        json!({"changes": {self.uri: edits}})
+        json!({"changes": {self.uri: self.edits(edits)}})
     }
 
     fn hints(&self, params: &Value) -> Value {
@@ -246,7 +238,7 @@ impl Subject<'_> {
     fn selections(&self, params: &Value) -> Value {
         let positions = params["positions"].as_array().cloned().unwrap_or_default();
         let selection = |position: &Value| {
-            let at = self.positions.offset_of(self.analysis.text(), position).unwrap_or(0);
+            let at = self.positions.offset_of(position).unwrap_or(0);
             let ranges = self.analysis.selection(at);
             let parent = ranges.iter().rev().fold(Value::Null, |parent, range| match parent {
                 Value::Null => json!({"range": self.range(range)}),

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pte_emit::language::OffsetUnits;
 use serde_json::Value;
 
-use super::positions::{Encoding, Positions};
+use super::positions::Positions;
 
 /// A text that is open in the editor.
 #[derive(Debug, Clone)]
@@ -20,13 +21,13 @@ pub struct OpenText {
 /// Texts by URI.
 pub struct OpenTexts {
     /// Units of positions.
-    pub encoding: Encoding,
+    pub encoding: OffsetUnits,
     texts: BTreeMap<String, OpenText>,
 }
 
 impl OpenTexts {
     /// Begins without texts.
-    pub fn new(encoding: Encoding) -> OpenTexts {
+    pub fn new(encoding: OffsetUnits) -> OpenTexts {
         OpenTexts { encoding, texts: BTreeMap::new() }
     }
 
@@ -46,7 +47,7 @@ impl OpenTexts {
                     let new = change["text"].as_str()?;
                     match change.get("range").filter(|range| !range.is_null()) {
                         Some(range) => {
-                            let range = Positions::new(&text, self.encoding).range_of(&text, range)?;
+                            let range = Positions::new(&text, self.encoding).range_of(range)?;
                             text.replace_range(range, new);
                         }
                         None => text = new.to_owned(),
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn changes_are_applied_in_their_order() {
-        let mut texts = OpenTexts::new(Encoding::Utf16);
+        let mut texts = OpenTexts::new(OffsetUnits::Utf16);
         let document = json!({"uri": "x", "version": 1, "text": "\u{1f600}b\nc"});
         texts.apply("textDocument/didOpen", &json!({"textDocument": document}));
         let change = |line, from: u32, to: u32, text: &str| json!({"text": text, "range": {"start": {"line": line, "character": from}, "end": {"line": line, "character": to}}});

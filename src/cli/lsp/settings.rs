@@ -4,17 +4,15 @@
 use std::path::Path;
 
 use pte_emit::check::Target;
-use pte_emit::language::LanguageOptions;
+use pte_emit::language::{LanguageOptions, OffsetUnits};
 use pte_emit::release::Release;
 use serde_json::Value;
-
-use super::positions::Encoding;
 
 /// What the client can do.
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
     /// Units of columns.
-    pub encoding: Encoding,
+    pub encoding: OffsetUnits,
     /// Completions may have places to fill in.
     pub snippets: bool,
 }
@@ -26,7 +24,7 @@ impl Client {
         let encodings = capabilities["general"]["positionEncodings"].as_array();
         let has_utf8 = encodings.is_some_and(|all| all.iter().any(|name| name == "utf-8"));
         Client {
-            encoding: if has_utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
+            encoding: if has_utf8 { OffsetUnits::Utf8 } else { OffsetUnits::Utf16 },
             snippets: capabilities["textDocument"]["completion"]["completionItem"]["snippetSupport"] == true,
         }
     }

@@ -42,3 +42,20 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         false => std::fs::read(path),
     }
 }
+
+/// Returns the names of the files of a folder, at most a number of them, in ascending order; folders have `/` at their
+/// end. A folder that cannot be read has none.
+pub fn names_in(folder: &Path, most: usize) -> Vec<String> {
+    #[cfg(any(target_family = "wasm", feature = "host-files"))]
+    if let Some(names) = host::names_in(folder) {
+        return names.into_iter().take(most).collect();
+    }
+    let name = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        Some(name + if entry.file_type().ok()?.is_dir() { "/" } else { "" })
+    };
+    let mut names: Vec<String> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().take(most).filter_map(name).collect();
+    names.sort_unstable();
+    names
+}

@@ -1,7 +1,7 @@
 //! Files of a host, in place of those of the file system.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -39,6 +39,22 @@ impl HostFiles {
     /// Removes a file.
     pub fn remove(&mut self, path: &Path) {
         self.0.remove(&normalized(path));
+    }
+
+    /// Returns true if both have the same objects by the same paths.
+    pub fn is_same(&self, other: &HostFiles) -> bool {
+        let is_same = |((a, file), (b, other)): (_, (_, _))| a == b && Arc::ptr_eq(file, other);
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(is_same)
+    }
+
+    /// Returns the names of the files of a folder; folders have `/` at their end.
+    fn names_in(&self, folder: &Path) -> BTreeSet<String> {
+        let name = |path: &PathBuf| {
+            let mut parts = path.strip_prefix(folder).ok()?.components();
+            let name = parts.next()?.as_os_str().to_str()?;
+            Some(format!("{name}{}", if parts.next().is_some() { "/" } else { "" }))
+        };
+        self.0.keys().filter_map(name).collect()
     }
 }
 
@@ -149,6 +165,12 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     }
 }
 
+/// Returns the names of the files of a folder among those of the call, folders with `/` at their end; `None` outside of
+/// a call.
+pub(super) fn names_in(folder: &Path) -> Option<BTreeSet<String>> {
+    FILES.with_borrow(|files| Some(files.as_ref()?.names_in(&normalized(folder))))
+}
+
 /// Fills `out` with the bytes from `offset` on.
 ///
 /// # Errors
@@ -209,6 +231,10 @@ mod tests {
         assert!(files::read(own).is_ok());
         let mut given = HostFiles::default();
         given.add("folder/./a.bin".as_ref(), bytes(b"abc"));
+        let same = given.clone();
+        assert!(given.is_same(&same) && !given.is_same(&HostFiles::default()));
+        given.add("folder/a.bin".as_ref(), bytes(b"abc"));
+        assert!(!given.is_same(&same));
         with_files(given, || {
             assert_eq!(files::read(own).unwrap_err().kind(), io::ErrorKind::NotFound);
             assert_eq!(files::read("other/../folder/a.bin".as_ref()).unwrap(), b"abc");
@@ -221,9 +247,13 @@ mod tests {
             for offset in [2, u64::MAX] {
                 assert_eq!(read_exact_at(&file, offset, &mut out).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
             }
+            assert_eq!(files::names_in("".as_ref(), 9), ["folder/"]);
+            assert_eq!(files::names_in("./folder".as_ref(), 9), ["a.bin"]);
             with_files(HostFiles::default(), || assert!(File::open("folder/a.bin").is_err()));
             assert!(File::open("folder/a.bin").is_ok());
         });
         assert!(files::read(own).is_ok());
+        let folder = own.parent().unwrap();
+        assert!(files::names_in(folder, 99).contains(&"src/".to_owned()) && files::names_in(folder, 1).len() == 1);
     }
 }
