@@ -9,7 +9,7 @@ const root = new URL("../../", import.meta.url);
 const here = new URL("./", import.meta.url);
 
 mkdirSync(new URL("src/results", here), { recursive: true });
-for (const name of ["check", "diff", "edit", "explain", "inspect", "ops", "report", "weights"]) {
+for (const name of ["check", "diff", "edit", "explain", "inspect", "language", "ops", "report", "weights"]) {
   const schema = JSON.parse(readFileSync(new URL(`docs/${name}.schema.json`, root), "utf8"));
   // The name of the type is that of the file.
   delete schema.title;

@@ -22,7 +22,8 @@ use pte_emit::{
 };
 use serde::Serialize;
 
-use crate::request::{Request, choice, error, unknown};
+use crate::language;
+use crate::request::{Request, choice, error, release, unknown};
 
 /// Result of a command.
 #[derive(Default)]
@@ -63,6 +64,11 @@ const COMMANDS: &[Command] = &[
     Command { name: "explain", options: &[SOURCE, MEMORY, &["texts", "method"]], run: explain },
     Command { name: "extract", options: &[SOURCE, OUTPUT, &["method"]], run: extract },
     Command { name: "inspect", options: &[SOURCE, &["read_data", "delegation"]], run: inspect },
+    Command {
+        name: "language",
+        options: language::OPTIONS,
+        run: |request| language::answer(request).map(Outcome::of_json),
+    },
     Command { name: "memory", options: &[SOURCE, MEMORY, &["external"]], run: memory },
     Command { name: "ops", options: &[&["name"]], run: ops },
     Command { name: "optimize", options: &[SOURCE, OUTPUT, &["only", "max_growth"]], run: optimize },
@@ -145,10 +151,6 @@ fn validator(request: &Request) -> Result<CheckOptions, Error> {
         })?;
     }
     Ok(CheckOptions::default().with(with).operators(operators))
-}
-
-fn release(name: &str) -> Result<Release, Error> {
-    Release::find(name).map_err(|wrong| error(wrong.to_string()))
 }
 
 /// Options of planning and writing files: the layout options, and the other ones of [`OUTPUT`].
@@ -328,18 +330,7 @@ fn check(request: &Request) -> Result<Outcome, Error> {
     if releases.is_empty() {
         releases.push(None);
     }
-    let mut targets = Vec::new();
-    for name in request.texts("target")? {
-        match (&*name, Target::ready(&name)) {
-            ("all", _) => targets.extend(Target::ready_names().filter_map(Target::ready)),
-            (_, Some(target)) => targets.push(target),
-            (_, None) if !name.contains(['.', '/']) => {
-                let known: Vec<&str> = Target::ready_names().collect();
-                return Err(unknown("target", &name, known.into_iter()));
-            }
-            (_, None) => targets.push(Target::open(name.as_ref(), None)?),
-        }
-    }
+    let targets = request.targets()?;
     let source = match open(request) {
         Ok(source) => source,
         // Undefined variables.

@@ -7,6 +7,7 @@
 //! A call reads the files of its host, and those in `files` of the request, and no others.
 
 mod commands;
+mod language;
 mod request;
 
 use std::any::Any;
@@ -75,8 +76,9 @@ fn failed_internally(message: &str) -> Answer {
     failed(&request::error(format!("internal error of pte-emit: {message}")))
 }
 
-fn answer(request: &str, mut files: HostFiles) -> Result<Answer, Error> {
-    let request = request::Request::parse(request)?;
+fn answer(request: &str, host: HostFiles) -> Result<Answer, Error> {
+    let request = request::Request::parse(request, host)?;
+    let mut files = request.host.clone();
     for (name, text) in request.files()? {
         files.add(name.as_ref(), Arc::new(Arc::<[u8]>::from(text.as_bytes())));
     }

@@ -2,12 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use pte_emit::check::Target;
 use pte_emit::command::text::{clipped, nearest};
+use pte_emit::release::Release;
 use pte_emit::{Code, Error};
 use serde_json::{Map, Value};
 
-/// Options of a request by name.
-pub struct Request(Map<String, Value>);
+use crate::HostFiles;
+
+/// A request.
+pub struct Request {
+    /// Options by name.
+    pub options: Map<String, Value>,
+    /// Files of the host, without those of the request.
+    pub host: HostFiles,
+}
 
 /// Creates an error about a request.
 pub fn error(message: impl Into<String>) -> Error {
@@ -35,14 +44,22 @@ pub fn choice<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T,
     found.ok_or_else(|| unknown(what, name, known.iter().map(|(known, _)| *known)))
 }
 
+/// Finds a release of ExecuTorch.
+///
+/// # Errors
+/// An unknown release.
+pub fn release(name: &str) -> Result<Release, Error> {
+    Release::find(name).map_err(|wrong| error(wrong.to_string()))
+}
+
 impl Request {
     /// Parses a request.
     ///
     /// # Errors
     /// It is not a JSON object.
-    pub fn parse(text: &str) -> Result<Request, Error> {
+    pub fn parse(text: &str, host: HostFiles) -> Result<Request, Error> {
         match serde_json::from_str(text) {
-            Ok(Value::Object(options)) => Ok(Request(options)),
+            Ok(Value::Object(options)) => Ok(Request { options, host }),
             Ok(_) => Err(error("the request is not a JSON object")),
             Err(wrong) => Err(error(format!("the request is not JSON: {wrong}"))),
         }
@@ -53,7 +70,7 @@ impl Request {
     /// # Errors
     /// An unknown option.
     pub fn check<'k>(&self, command: &str, known: impl Iterator<Item = &'k str> + Clone) -> Result<(), Error> {
-        let wrong = self.0.keys().find(|name| !known.clone().any(|known| known == name.as_str()));
+        let wrong = self.options.keys().find(|name| !known.clone().any(|known| known == name.as_str()));
         wrong.map_or(Ok(()), |name| Err(unknown(&format!("option of `{command}`"), name, known)))
     }
 
@@ -62,7 +79,7 @@ impl Request {
     /// # Errors
     /// It is no object, or has other values than texts.
     pub fn files<'r>(&'r self) -> Result<Vec<(&'r str, &'r str)>, Error> {
-        let files = match self.0.get("files") {
+        let files = match self.options.get("files") {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Object(files)) => files,
             Some(other) => return Err(mismatch("files", "an object of texts by name", other)),
@@ -76,13 +93,13 @@ impl Request {
 
     /// Value of an option; `None` if it is not given, or null.
     fn get<T>(&self, name: &str, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Option<T>, Error> {
-        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = self.options.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| mismatch(name, expected, value))
     }
 
     /// A string.
     pub fn text(&self, name: &str) -> Result<Option<&str>, Error> {
-        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        let Some(value) = self.options.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
         match value.as_str() {
             Some(text) => Ok(Some(text)),
             None => self.get(name, "a string", |_| None),
@@ -118,7 +135,7 @@ impl Request {
 
     /// True for all, or a string or a list of strings.
     pub fn all_or_texts(&self, name: &str) -> Result<Result<bool, Vec<String>>, Error> {
-        match self.0.get(name) {
+        match self.options.get(name) {
             Some(Value::Bool(all)) => Ok(Ok(*all)),
             _ => Ok(Some(self.texts(name)?).filter(|texts| !texts.is_empty()).map_or(Ok(false), Err)),
         }
@@ -132,6 +149,26 @@ impl Request {
         };
         let map = |value: &Value| value.as_object()?.iter().map(text).collect();
         Ok(self.get(name, "an object of strings", map)?.unwrap_or_default())
+    }
+
+    /// Targets of `target`: names, files, or `all`.
+    ///
+    /// # Errors
+    /// An unknown target, or a file that cannot be read.
+    pub fn targets(&self) -> Result<Vec<Target>, Error> {
+        let mut targets = Vec::new();
+        for name in self.texts("target")? {
+            match (&*name, Target::ready(&name)) {
+                ("all", _) => targets.extend(Target::ready_names().filter_map(Target::ready)),
+                (_, Some(target)) => targets.push(target),
+                (_, None) if !name.contains(['.', '/']) => {
+                    let known: Vec<&str> = Target::ready_names().collect();
+                    return Err(unknown("target", &name, known.into_iter()));
+                }
+                (_, None) => targets.push(Target::open(name.as_ref(), None)?),
+            }
+        }
+        Ok(targets)
     }
 
     /// Value of a layout option as text.

@@ -3,7 +3,7 @@
 import { PteEmit, type LoadOptions } from "./index.js";
 import type { FileSource } from "./wasm.js";
 
-export { PteEmit, PteEmitError } from "./index.js";
+export { Analysis, PteEmit, PteEmitError } from "./index.js";
 
 export async function load({ wasm, maxMemory }: LoadOptions = {}): Promise<PteEmit> {
   wasm ??= new URL("./pte_emit.wasm", import.meta.url);

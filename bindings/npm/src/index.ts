@@ -6,6 +6,19 @@ import type { DiffDocument } from "./results/diff.js";
 import type { BoundReport, Extracted, Optimization } from "./results/edit.js";
 import type { Document as Explanations } from "./results/explain.js";
 import type { Delegation, FileSize, Inspection, MemoryDocument } from "./results/inspect.js";
+import type {
+  CallSignature,
+  CompletionItem,
+  Hover,
+  InlayHint,
+  OutlineItem,
+  RangeOfUint,
+  Reference,
+  SemanticToken,
+  SourceAction,
+  SourceMessage,
+  TextEdit,
+} from "./results/language.js";
 import type { Document as Operators } from "./results/ops.js";
 import type { ReportDocument } from "./results/report.js";
 import type { WeightList } from "./results/weights.js";
@@ -16,6 +29,19 @@ export type { DiffDocument } from "./results/diff.js";
 export type { BoundReport, Extracted, Optimization } from "./results/edit.js";
 export type { Document as Explanations } from "./results/explain.js";
 export type { Delegation, FileSize, Inspection, MemoryDocument } from "./results/inspect.js";
+export type {
+  CallSignature,
+  CompletionItem,
+  Hover,
+  InlayHint,
+  OutlineItem,
+  RangeOfUint as TextRange,
+  Reference,
+  SemanticToken,
+  SourceAction,
+  SourceMessage,
+  TextEdit,
+} from "./results/language.js";
 export type { Document as Operators } from "./results/ops.js";
 export type { ReportDocument } from "./results/report.js";
 export type { WeightList } from "./results/weights.js";
@@ -90,6 +116,15 @@ export interface DiffOptions extends SourceOptions {
   compare_data?: "none" | "hash" | "stats";
 }
 
+export interface AnalysisOptions extends Pick<SourceOptions, "define" | "files"> {
+  /** Release of ExecuTorch that the program is compared with. */
+  runtime?: string;
+  /** Targets that the program is compared with: names, files, or `all`. */
+  target?: string | string[];
+  /** Hints between the text; by default types and arguments. */
+  hints?: ("types" | "arguments" | "memory")[];
+}
+
 /** What `strip` removed of a kind. */
 export interface Stripped {
   kind: string;
@@ -103,6 +138,88 @@ export interface Edited<T> {
   result: T;
   /** The files of the program: its `.pte`, and its `.ptd`. */
   files: OutputFile[];
+}
+
+/**
+ * Answers for an editor about YAML that is being written; `PteEmit.analysis` creates it. Offsets are those of strings. The
+ * library keeps the analysis of the last text: questions about the same text do not analyse it again.
+ */
+export class Analysis {
+  constructor(
+    private readonly library: PteEmit,
+    private readonly input: string,
+    private readonly options: AnalysisOptions,
+  ) {}
+
+  /** Returns messages of the assembler and findings of `check`. */
+  messages(): SourceMessage[] {
+    return this.ask("messages");
+  }
+
+  /** Describes the part of the text at an offset. */
+  hover(at: number): Hover | null {
+    return this.ask("hover", { at });
+  }
+
+  /** Returns the texts that can be inserted at an offset. */
+  completions(at: number): CompletionItem[] {
+    return this.ask("completions", { at });
+  }
+
+  /** Returns the signature of the operator of the call at an offset. */
+  signature(at: number): CallSignature | null {
+    return this.ask("signature", { at });
+  }
+
+  /** Returns short texts to show between those of the text. */
+  hints(start?: number, end?: number): InlayHint[] {
+    return this.ask("hints", { start, end });
+  }
+
+  /** Returns where the name at an offset is declared. */
+  definition(at: number): RangeOfUint | null {
+    return this.ask("definition", { at });
+  }
+
+  /** Returns all places of the name at an offset. */
+  references(at: number): Reference[] {
+    return this.ask("references", { at });
+  }
+
+  /** Returns the name at an offset, if it can be renamed. */
+  renameable(at: number): RangeOfUint | null {
+    return this.ask("renameable", { at });
+  }
+
+  /** Returns the changes that rename the name at an offset. */
+  rename(at: number, name: string): TextEdit[] {
+    return this.ask("rename", { at, name });
+  }
+
+  /** Returns methods with their values and instructions. */
+  symbols(): OutlineItem[] {
+    return this.ask("symbols");
+  }
+
+  /** Returns the meaning of words. */
+  tokens(): SemanticToken[] {
+    return this.ask("tokens");
+  }
+
+  /** Returns corrections of the messages in a range, and other changes at its start. */
+  actions(start?: number, end?: number): SourceAction[] {
+    return this.ask("actions", { start, end });
+  }
+
+  /** Returns the change that lays the text out. */
+  formatting(): TextEdit[] {
+    return this.ask("formatting");
+  }
+
+  private ask<T>(question: string, options: object = {}): T {
+    const request = { ...this.options, ...options, question, input: this.input, units: "utf-16" };
+    return this.library.call<T>("language", request).result;
+  }
 }
 
 /** The library. Each method throws a {@link PteEmitError} for an invalid source or option. */
@@ -254,6 +371,11 @@ export class PteEmit {
     options: MemoryOptions & { input?: string; method?: string | string[] } = {},
   ): Explanations {
     return this.call<Explanations>("explain", { ...options, texts }).result;
+  }
+
+  /** Answers questions of an editor about YAML that is being written. */
+  analysis(input: string, options: AnalysisOptions = {}): Analysis {
+    return new Analysis(this, input, options);
   }
 
   /** Lists the known operators, or those whose names contain a text. */

@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Edited, load, openFile, type PteEmit, PteEmitError } from "pte-emit";
+import { type Edited, load, openFile, type PteEmit, PteEmitError, type TextRange } from "pte-emit";
 
 const root = process.env.PTE_EMIT_REPOSITORY ?? "";
 const command = process.env.PTE_EMIT_COMMAND ?? "";
@@ -114,6 +114,35 @@ test("messages", () => {
   assert.ok(found && "source" in found && found.source && "line" in found.source && found.source.line > 1);
   assert.ok("help" in found && found.help === "did you mean `inputs`?");
   assert.match(refused(() => pte.call("check", { input: "m.yaml", runtimes: 1 })).message, /did you mean `runtime`/);
+});
+
+test("questions of an editor", () => {
+  const text = readFileSync(join(examples, "linear.yaml"), "utf8").replace("methods:", "# \u{1f600}\nmethods:");
+  const linear = pte.analysis("linear.yaml", { files: { "linear.yaml": text } });
+  const part = ({ start, end }: TextRange) => text.slice(start, end);
+  const at = text.indexOf("out: mm") + 5;
+  assert.deepEqual(linear.messages(), []);
+  const hover = linear.hover(at);
+  assert.ok(hover && part(hover.range) === "mm" && hover.text.includes("float32 [1, 3]"));
+  assert.deepEqual(linear.references(at).map(({ range, declares }) => [part(range), declares]), [["mm", true], ["mm", false]]);
+  assert.equal(linear.definition(at)?.start, at);
+  assert.equal(part(linear.renameable(at) ?? { start: 0, end: 0 }), "mm");
+  assert.deepEqual(linear.rename(at, "product").map(({ range, text: name }) => [part(range), name]), [["mm", "product"], ["mm", "product"]]);
+  assert.match(refused(() => linear.rename(at, "x")).message, /x/);
+  const signature = linear.signature(at);
+  const active = signature?.arguments[signature.active ?? -1];
+  assert.equal(active && signature.label.slice(active.start, active.end), "out: Tensor");
+  assert.ok(linear.completions(text.indexOf("[x, wt") + 1 || at).length > 0);
+  assert.ok(linear.hints().some(({ at: offset, label }) => offset === at + 2 && label === ": float32 [1, 3]"));
+  assert.equal(linear.symbols()[0]?.children[0]?.name, "forward");
+  assert.deepEqual(linear.tokens().slice(0, 2).map(({ range, kind }) => [part(range), kind]), [["methods", "key"], ["forward", { name: "method" }]]);
+  assert.deepEqual(linear.actions(at, at).map(({ title }) => title), ["declare this result", "declare all results"]);
+  assert.deepEqual(linear.formatting(), []);
+  const wrong = pte.analysis("w.yaml", { files: { "w.yaml": text.replace("tensor:", "tensro:") } });
+  const [message] = wrong.messages();
+  assert.deepEqual([message?.code, message?.replacement, message?.range.start], ["Y-5", "tensor", text.indexOf("tensor:")]);
+  assert.deepEqual(wrong.actions().map(({ edits }) => edits[0]?.text), ["tensor"]);
+  assert.match(refused(() => pte.analysis("missing.yaml").messages()).message, /no such file/);
 });
 
 test("what is no file is a type error that says what it is", () => {
