@@ -77,7 +77,7 @@ async function act(page, title) {
   if (await dialogue(page).count() === 0) await page.click("text=Check and edit");
   await page.selectOption("#panel select >> nth=0", { label: title });
 }
-const editorText = (page) => page.evaluate(() => document.querySelector(".cm-content").cmTile?.view?.state.doc.toString() ?? document.querySelector(".cm-content").cmView.view.state.doc.toString());
+const editorText = (page) => page.evaluate(() => document.querySelector(".cm-content").cmTile.view.state.doc.toString());
 async function type(page, text) {
   await page.click(".cm-content");
   await page.keyboard.press("Control+a");
@@ -368,7 +368,7 @@ test("playground: an error is at its line, and goes away", async (t) => {
   const checked = readFileSync(join(examples, "malformed/dimension_out_of_range.yaml"), "utf8");
   await type(page, checked);
   await page.waitForFunction(() => /line (?!1:)\d+/.test(document.querySelector(".problems")?.textContent ?? ""));
-  assert.equal(await page.locator(".sitebar a.download").count(), 1);
+  await page.waitForFunction(() => document.querySelectorAll(".sitebar a.download").length === 1);
 });
 
 test("playground: completion of keys and operators", async (t) => {
@@ -383,10 +383,118 @@ test("playground: completion of keys and operators", async (t) => {
   await page.waitForTimeout(300);
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector(".cm-content").textContent.includes("instructions:"));
-  await page.keyboard.type("\n  - {kernel: aten::addm");
+  // The first item has begun, and its keys are offered.
+  await page.waitForFunction(() => /kernel/.test(document.querySelector(".cm-tooltip-autocomplete")?.textContent ?? ""));
+  await page.keyboard.type("{kernel: aten::addm");
   await page.waitForFunction(() => /aten::addmm\.out/.test(document.querySelector(".cm-tooltip-autocomplete")?.textContent ?? ""));
-  await page.waitForSelector(".cm-signature");
-  assert.match(await page.locator(".cm-signature").innerText(), /mat1/);
+  await page.waitForSelector(".cm-completionInfo .description");
+  assert.match(await page.locator(".cm-completionInfo").innerText(), /mat1: Tensor/);
+  await page.waitForTimeout(300);
+  await page.keyboard.press("Enter");
+  // The fields of the call, one after the other; the signature has the argument of the cursor.
+  await page.keyboard.type("bias");
+  await page.keyboard.press("Tab");
+  await page.waitForTimeout(300);
+  await page.keyboard.type("x");
+  await page.waitForFunction(() => document.querySelector(".cm-content").textContent.includes("{kernel: aten::addmm.out, args: [bias, x, mat2], out: out}"));
+  await page.keyboard.press("Control+Shift+Space");
+  await page.waitForFunction(() => document.querySelector(".cm-signature strong")?.textContent === "mat1: Tensor");
+  // The list of names, if one is open, and the signature.
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => !document.querySelector(".cm-signature"));
+  await type(page, "methods:\n  forward:\n    instructions:\n      - {kernel: aten::add.out, args: ");
+  await page.keyboard.type("[x, ");
+  await page.waitForFunction(() => document.querySelector(".cm-signature strong")?.textContent === "other: Tensor");
+});
+
+test("playground: corrections, descriptions, hints, names and layout", async (t) => {
+  const page = await open(t, "#yaml=");
+  await assembledState(page);
+  const text = await editorText(page);
+  const becomes = (expected) => page.waitForFunction((wanted) => document.querySelector(".cm-content").cmTile.view.state.doc.toString() === wanted, expected);
+  const at = (offset) => page.evaluate((anchor) => { const { view } = document.querySelector(".cm-content").cmTile; view.dispatch({ selection: { anchor }, scrollIntoView: true }); view.focus(); }, offset);
+  const head = () => page.evaluate(() => document.querySelector(".cm-content").cmTile.view.state.selection.main.head);
+  // Inferred types, and names of literals.
+  await page.waitForFunction(() => [...document.querySelectorAll(".cm-hint")].map(({ textContent }) => textContent).join("|") === "dims: |: float32 [4, 3]|beta: |alpha: |: float32 [1, 3]|: float32 [1, 3]");
+  assert.equal(await page.locator(".tok-operator").first().innerText(), "aten::permute_copy.out");
+  // A correction in the list of messages.
+  await type(page, text.replace("tensor: float32, sizes", "tensro: float32, sizes"));
+  await page.click("text=replace by `tensor`");
+  await becomes(text);
+  await page.waitForFunction(() => !document.querySelector(".problems"));
+  // The description of the name at the pointer, and its uses at the cursor.
+  const use = text.indexOf("[mm]") + 1;
+  await at(use);
+  await page.waitForFunction(() => document.querySelectorAll(".cm-use").length === 2);
+  const { x, y } = await page.locator(".cm-use").last().boundingBox();
+  await page.mouse.move(x + 3, y + 5);
+  await page.waitForSelector(".cm-tooltip-hover .description");
+  assert.match(await page.locator(".cm-tooltip-hover").innerText(), /mm — value[^]*float32 \[1, 3\][^]*written by instruction 1/);
+  await page.mouse.move(700, 5);
+  // Definition, and a new name.
+  await page.keyboard.press("F12");
+  await page.waitForFunction((wanted) => document.querySelector(".cm-content").cmTile.view.state.selection.main.head === wanted, text.indexOf("out: mm") + 5);
+  await page.keyboard.press("F2");
+  await page.waitForSelector(".cm-rename input");
+  await page.keyboard.type("x");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".cm-rename [role=status]").textContent !== "");
+  await accessible(page);
+  await page.fill(".cm-rename input", "product");
+  await page.keyboard.press("Enter");
+  await becomes(text.replace("out: mm", "out: product").replace("[mm]", "[product]"));
+  await page.keyboard.press("Control+z");
+  await becomes(text);
+  // Another way to write the same.
+  await at(text.indexOf("out: mm") + 5);
+  await page.keyboard.press("Control+.");
+  await page.waitForSelector(".cm-offered button:focus");
+  await accessible(page);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".cm-content").textContent.includes("mm: {tensor: float32, sizes: [1, 3]}"));
+  await page.keyboard.press("Control+z");
+  await becomes(text);
+  // The layout of the command, with the cursor at its word.
+  const wide = text.replace("inputs: [x]", "inputs:   [ x ]");
+  await type(page, wide);
+  await at(wide.indexOf("outputs: [y]") + 5);
+  await page.click("text=Format");
+  await becomes(execFileSync(native, ["fmt", "-"], { input: text, encoding: "utf8" }));
+  assert.equal((await editorText(page)).slice(await head()).slice(0, 8), "ts: [y]\n");
+  await page.click("text=Format");
+  await page.waitForFunction(() => /laid out already/.test(document.querySelector(".state").textContent));
+});
+
+test("playground: the time from a key to the messages", async (t) => {
+  const page = await open(t, "#yaml=");
+  await assembledState(page);
+  for (const name of ["linear.yaml", "kv_cache.yaml", "xnnpack_linear.yaml"]) {
+    await type(page, readFileSync(join(examples, name), "utf8"));
+    await assembledState(page);
+    await page.waitForFunction(() => !document.querySelector(".problems li .error"));
+    const times = [];
+    for (let round = 0; round < 9; round++) {
+      // A key of the map that the grammar does not have, at the end, and without it.
+      times.push(await page.evaluate(() => new Promise((done) => {
+        const { view } = document.querySelector(".cm-content").cmTile;
+        const { length } = view.state.doc;
+        const observer = new MutationObserver(() => {
+          if (!document.querySelector(".problems")?.textContent.includes("unknown key `zz`")) return;
+          observer.disconnect();
+          done(performance.now() - start);
+        });
+        observer.observe(document.querySelector(".source"), { childList: true, subtree: true, characterData: true });
+        const start = performance.now();
+        view.dispatch({ changes: { from: length, insert: "\nzz: 1" }, userEvent: "input.type" });
+      })));
+      await page.evaluate(() => { const { view } = document.querySelector(".cm-content").cmTile; view.dispatch({ changes: { from: view.state.doc.length - 6, to: view.state.doc.length } }); });
+      await page.waitForFunction(() => !document.querySelector(".problems")?.textContent.includes("unknown key `zz`"));
+    }
+    times.sort((a, b) => a - b);
+    t.diagnostic(`${name}: ${times.map(Math.round).join(" ")} ms`);
+    assert.ok(times[4] < 2000, `${name}: ${times[4]} ms`);
+  }
 });
 
 test("playground: an example, its address, and its bytes", async (t) => {

@@ -1,26 +1,17 @@
 // What the site computes without a page.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ACTIONS, requestOf } from "../src/actions";
 import { Client, type Port, Stopped } from "../src/client";
-import { type Schema, choicesAt, lineOfPath, schemasAt, signatureText } from "../src/completion";
 import { type OpenFile, kindOf, libraryNameOf, signatureOf, subjectOf, uniqueName } from "../src/files";
-import { diagnosticsOf } from "../src/findings";
+import { Language, afterLayout, changesOf, templateOf } from "../src/language";
 import { type Message, type Reply, type Request } from "../src/library";
-import { placeAt } from "../src/place";
+import { blocksOf } from "../src/markdown";
 import { openFiles, reportOf } from "../src/report";
 import { pack, partOf, unpack } from "../src/share";
 
-const schema = JSON.parse(readFileSync(new URL("../../../pte-emit.schema.json", import.meta.url), "utf8")) as Schema;
 const bytes = (text: string) => new TextEncoder().encode(text);
-/** Choices where `|` is. */
-function choices(text: string): string[] {
-  const at = text.indexOf("|");
-  return choicesAt(schema, text.slice(0, at) + text.slice(at + 1), at)?.list.map(({ label }) => label) ?? [];
-}
-const place = (text: string) => placeAt(text.replace("|", ""), text.indexOf("|"));
-
 test("kinds of files", () => {
   assert.equal(kindOf("a.bin", bytes("\0\0\0\0ET12")), "program");
   assert.equal(kindOf("a", bytes("\0\0\0\0ED00")), "etdump");
@@ -83,71 +74,63 @@ test("a text is in the address and comes back", async () => {
   assert.equal(partOf("#tab=yaml", "yaml"), null);
 });
 
-test("places in YAML", () => {
-  assert.deepEqual(place("me|")?.path, []);
-  assert.deepEqual(place("methods:\n  forward:\n    in|")?.path, ["methods", "forward"]);
-  assert.deepEqual(place("methods:\n  forward:\n    values:\n      x: {tensor: fl|")?.path, ["methods", "forward", "values", "x", "tensor"]);
-  assert.deepEqual(place("methods:\n  forward:\n    instructions:\n      - {kernel: a, args: [x]}\n      - {kernel: a, args: [x, |")?.path, ["methods", "forward", "instructions", 1, "args", 1]);
-  assert.deepEqual(place("methods:\n  forward:\n    instructions:\n    - kernel: a\n      ou|")?.path, ["methods", "forward", "instructions", 0]);
-  assert.deepEqual(place("methods:\n  forward:\n    instructions:\n      - {kernel: a,\n         o|")?.keys, ["kernel"]);
-  assert.deepEqual(place("methods:\n  forward:\n    instructions:\n      - {kernel: a}\n    out|")?.path, ["methods", "forward"]);
-  assert.equal(place("a: 1 # x|"), null);
-  assert.deepEqual(place("methods:\n  f:\n    values:\n      x: {tensor: float32}\n    instructions:\n      - {kernel: k, args: [x], out: y}\n    outputs: [|")?.names, ["x", "y"]);
-  for (const text of ["- - - |", "{{{{|", "]|", "a: [}|", "'|", ": |", "\t|", "? |"]) place(text);
+test("snippets of the library are those of CodeMirror", () => {
+  for (const [text, indent, expected] of [
+    ["tensor: $0", "", "tensor: ${}"],
+    ["methods:\n  $0", "", "methods:\n  ${}"],
+    // CodeMirror adds the indentation of the first line to the others.
+    ["inputs:\n      - $0", "    ", "inputs:\n  - ${}"],
+    ["aten::relu.out, args: [${1:self}], out: ${2:out}", "    ", "aten::relu.out, args: [${1:self}], out: ${2:out}"],
+    ["{graph: [$1], name: $2}", "", "\\{graph: [${1}], name: ${2}\\}"],
+    ["a\\$b\\}\\\\", "", "a$b\\}\\"],
+  ] as const) assert.equal(templateOf(text, indent), expected);
 });
 
-test("completion of keys, enumerations, operators and values", () => {
-  assert.ok(choices("|").includes("methods"));
-  const keys = choices("methods:\n  forward:\n    inputs: [x]\n    |");
-  assert.ok(keys.includes("instructions") && keys.includes("values") && !keys.includes("inputs"), keys.join());
-  assert.ok(choices("methods:\n  f:\n    values:\n      x: {te|}").includes("tensor"));
-  assert.ok(choices("methods:\n  f:\n    values:\n      x: {tensor: |}").includes("float32"));
-  assert.ok(choices("methods:\n  f:\n    instructions:\n      - {kernel: aten::|}").includes("aten::add.out"));
-  assert.ok(choices("methods:\n  f:\n    instructions:\n      - |").includes("kernel"));
-  assert.ok(choices("methods:\n  f:\n    values:\n      weight: {tensor: float32}\n    instructions:\n      - {kernel: k, args: [|]}").includes("weight"));
-  assert.deepEqual(choices("layout: {builder: |").slice(0, 2), ["exir", "flatc"]);
-  assert.deepEqual(choices("nothing:\n  |"), []);
-  assert.ok(schemasAt(schema, ["methods", "any", "instructions", 3]).some(({ properties }) => properties?.["kernel"]));
+test("descriptions are paragraphs, items and code", () => {
+  assert.deepEqual(blocksOf("**x** — value\n\n`f32 [2]`\n- `a: Tensor`, written\n- b\n\n```yaml\n- {kernel: a}\n\n```\nend <b>"), [
+    { kind: "paragraph", parts: [["bold", "x"], ["text", " — value"]] }, { kind: "paragraph", parts: [["code", "f32 [2]"]] },
+    { kind: "item", parts: [["code", "a: Tensor"], ["text", ", written"]] }, { kind: "item", parts: [["text", "b"]] },
+    { kind: "code", text: "- {kernel: a}\n" }, { kind: "paragraph", parts: [["text", "end <b>"]] },
+  ]);
+  assert.deepEqual(blocksOf("```\nopen"), [{ kind: "code", text: "open" }]);
+  assert.deepEqual(blocksOf(""), []);
 });
 
-test("places in the examples have their keys in the schema, and any text is read", () => {
-  const folder = new URL("../../../examples/", import.meta.url);
-  let count = 0;
-  for (const name of readdirSync(folder).filter((entry) => entry.endsWith(".yaml"))) {
-    const text = readFileSync(new URL(name, folder), "utf8");
-    for (const { index, 1: key } of text.matchAll(/(?<=[\s{,])([a-z_]\w*):(?=\s)/g)) {
-      const found = placeAt(text, index + 1);
-      if (!found?.isKey || found.from !== index) continue;
-      count++;
-      const known = schemasAt(schema, found.path).some(({ properties, additionalProperties }) => properties?.[key!] !== undefined || typeof additionalProperties === "object");
-      assert.ok(known, `${name}, ${text.slice(0, index).split("\n").length}: ${key} at ${found.path.join("/")}`);
-    }
-    for (let at = 0; at < text.length; at += 13) choicesAt(schema, text.slice(0, at) + text.slice(at + 40), at);
-  }
-  assert.ok(count > 300, String(count));
+test("changes are in the order of the text, and the cursor stays at its word", () => {
+  assert.deepEqual(changesOf([{ range: { start: 5, end: 6 }, text: "b" }, { range: { start: 1, end: 1 }, text: "a" }]), [{ from: 1, to: 1, insert: "a" }, { from: 5, to: 6, insert: "b" }]);
+  const before = "a:   {b:  [1]}\nc: 2";
+  const after = "a:\n  b: [1]\nc: 2";
+  assert.equal(afterLayout(before, 0, after), 0);
+  assert.equal(afterLayout("x:   1", 5, "x: 1"), 2);
+  assert.equal(afterLayout("x", 1, ""), 0);
 });
 
-test("signatures of operators", () => {
-  assert.equal(signatureText({ name: "a", arguments: [{ name: "x", type: "Tensor", role: "in" }, { name: "alpha", type: "Scalar", role: "in", default: 1 }, { name: "out", type: "Tensor", role: "out" }], example: "- {kernel: a}" }), "a(Tensor x, Scalar alpha=1, Tensor out!)\n\n- {kernel: a}");
-});
-
-test("lines of paths", () => {
-  const text = "# a\nmethods:\n  forward:\n    values:\n      x: {tensor: float32}\n    instructions:\n    - {kernel: a}\n    # b\n    - {kernel: b}\n";
-  assert.equal(lineOfPath(text, "methods.forward.instructions[1].args[0]"), 9);
-  assert.equal(lineOfPath(text, "methods.forward.values.x"), 5);
-  assert.equal(lineOfPath(text, "delegates[0]"), null);
-});
-
-test("diagnostics have the range of the text", () => {
-  const text = "é: 1\nwrong: 2\n";
-  const entry = (extra: object) => ({ files: [{ file: "a", findings: [{ level: "error" as const, message: "m", ...extra }], errors: 1, warnings: 0, notes: 0 }], errors: 1, warnings: 0, notes: 0 });
-  const [first] = diagnosticsOf(entry({ source: { line: 2, column: 1, start: 6, end: 11 }, help: "h" }), text, () => null);
-  assert.deepEqual([first!.line, text.slice(first!.from, first!.to), first!.help], [2, "wrong", "h"]);
-  const [second] = diagnosticsOf(entry({ path: "x" }), text, () => 2);
-  assert.equal(text.slice(second!.from, second!.to), "wrong: 2");
-  const [third] = diagnosticsOf(entry({ source: { line: 99, column: 99, start: 0, end: 999 } }), text, () => null);
-  assert.ok(third!.to <= text.length);
-  assert.deepEqual(diagnosticsOf(null, text, () => null), []);
+test("of questions that wait, only the newest ones are asked, and files are given once", async () => {
+  const [asked, added]: [unknown[], string[]] = [[], []];
+  let release: () => void = () => {};
+  const client = {
+    addFile: (name: string) => { added.push(name); },
+    call: ({ question, at, files }: Record<string, unknown>) => new Promise((resolve) => { asked.push([question, at, files]); release = () => resolve({ result: `${String(question)} ${String(at)}`, files: [] }); }),
+    stop: () => {},
+  };
+  const settled = () => new Promise((resolve) => setTimeout(resolve));
+  const language = new Language(client as unknown as Client, () => Promise.resolve([["data/a.bin", new Blob()]]));
+  const first = language.ask("hover", "a", { at: 1 });
+  await settled();
+  const [second, third, other] = [language.ask("hover", "ab", { at: 2 }), language.ask("hover", "abc", { at: 3 }), language.ask("messages", "abc")];
+  assert.equal(await second, undefined);
+  const answers = [];
+  for (const answer of [first, third, other]) { release(); answers.push(await answer); await settled(); }
+  assert.deepEqual(answers, ["hover 1", "hover 3", "messages undefined"]);
+  assert.deepEqual(asked, [["hover", 1, { "playground.yaml": "a" }], ["hover", 3, { "playground.yaml": "abc" }], ["messages", undefined, { "playground.yaml": "abc" }]]);
+  assert.deepEqual(added, ["data/a.bin"]);
+  const last = language.ask("tokens", "abc");
+  await settled();
+  const waiting = language.ask("hints", "abc");
+  language.end();
+  assert.equal(await waiting, undefined);
+  release();
+  await last;
 });
 
 test("requests have the options that are filled in", () => {

@@ -2,16 +2,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ReportDocument } from "../../../explorer/src/document";
 import { Client, Stopped, startWorker } from "../client";
-import { type Operator, type Schema, lineOfPath, signatureText } from "../completion";
+import type { Problem } from "../assist";
 import { type Editor, createEditor } from "../editor";
 import { type Example, dataOf, exampleText, examples } from "../examples";
-import { type Diagnostic, diagnosticsOf, diagnosticsOfReport } from "../findings";
-import { type Findings, LibraryError, type OutputFile } from "../library";
+import { INPUT, Language } from "../language";
+import { LibraryError, type OutputFile } from "../library";
+import { messageOf } from "../report";
 import { LONGEST, pack, partOf, unpack } from "../share";
 import { go } from "../state";
 import { Download, EntryView, ExplorerBox } from "./parts";
 
-const INPUT = "playground.yaml";
 const START = "linear.yaml";
 /** Milliseconds after the last key, and that an older text may still take when a newer one waits. */
 const PAUSE = { check: 250, stop: 4000 };
@@ -26,6 +26,7 @@ export function PlaygroundPage() {
   const work = useRef<Work | null>(null);
   const [list, setList] = useState<readonly Example[]>([]);
   const [found, setFound] = useState<Result | null>(null);
+  const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [status, setStatus] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [isResultShown, setResultShown] = useState(false);
@@ -33,13 +34,9 @@ export function PlaygroundPage() {
   useEffect(() => {
     document.title = "Playground – pte-emit";
     let isGone = false;
-    let schema: Schema | null = null;
-    const failed = (reason: unknown) => { if (!(reason instanceof Stopped)) setStatus(reason instanceof Error ? reason.message : String(reason)); };
-    const made = work.current = new Work((result) => { if (isGone) return; setFound((old) => ({ ...result, document: result.document ?? old?.document ?? null })); editor.current?.setDiagnostics(result.diagnostics); }, setBusy, failed);
-    const describe = async (name: string) => {
-      const operator = ((await made.client.call({ command: "ops", name })).result as Operator[]).find((found) => found.name === name);
-      return operator ? signatureText(operator) : null;
-    };
+    const failed = (reason: unknown) => { if (!isGone && !(reason instanceof Stopped)) setStatus(reason instanceof Error ? reason.message : String(reason)); };
+    const made = work.current = new Work((result) => { if (!isGone) setFound((old) => ({ ...result, document: result.document ?? old?.document ?? null })); }, setBusy, failed);
+    const language = new Language(new Client(startWorker), dataOf);
     examples().then((all) => { if (!isGone) setList(all); }, failed);
     void (async () => {
       const address = partOf(location.hash, "yaml") ?? "";
@@ -48,9 +45,8 @@ export function PlaygroundPage() {
       const text = shared ?? await exampleText(START).catch((reason: unknown) => { failed(reason); return ""; });
       if (isGone) return;
       packed = address;
-      editor.current = createEditor(place.current!, text, { onChange: () => { setStatus(""); made.changed(editor.current!.text()); }, schema: () => schema, describe });
+      editor.current = createEditor(place.current!, text, { language, onProblems: setProblems, onNotice: setStatus, onError: failed, onChange: () => { setStatus(""); made.changed(editor.current!.text()); } });
       made.changed(text, 0);
-      made.client.call({ command: "schema" }).then(({ result }) => { schema = result as Schema; }, failed);
     })();
     // Another text in the address: a link, or Back.
     const follow = () => {
@@ -66,6 +62,7 @@ export function PlaygroundPage() {
       removeEventListener("popstate", follow);
       removeEventListener("hashchange", follow);
       made.end();
+      language.end();
       editor.current?.destroy();
     };
   }, []);
@@ -81,12 +78,15 @@ export function PlaygroundPage() {
       setStatus("The address of this page has the text.");
     }
   };
-  const isBroken = found !== null && found.files.length === 0;
+  const isBroken = found !== null && found.error !== null;
+  // Unused values are faded in the text.
+  const listed = problems.filter(({ message }) => message.level !== "hint");
   return (
     <div class={`page playground ${isResultShown ? "with-result" : ""}`}>
       <nav class="sitebar" aria-label="Playground">
         <a href="#" class="home" onClick={(event) => { event.preventDefault(); go(""); }}>pte-emit</a>
         <label>Example <select value="" onChange={(event) => { const name = event.currentTarget.value; event.currentTarget.value = ""; if (name) void choose(name); }}><option value="">choose…</option>{list.map(({ name, title }) => <option value={name} title={title}>{name.replace(/\.yaml$/, "")}</option>)}</select></label>
+        <button type="button" title="Shift+Alt+F" onClick={() => void editor.current?.layOut()}>Format</button>
         <button type="button" onClick={() => void share()}>Share</button>
         <span class="downloads" inert={isBusy}>{found?.files.map((file) => <Download key={file.name} file={file} />)}</span>
         <button type="button" class="turn" aria-pressed={isResultShown} onClick={() => setResultShown(!isResultShown)}>{isResultShown ? "YAML" : "Result"}</button>
@@ -95,15 +95,20 @@ export function PlaygroundPage() {
       <div class="halves">
         <section class="source" aria-label="Source">
           <div class="editor" ref={place} />
-          {found && found.diagnostics.length > 0 && (
+          {listed.length > 0 && (
             <ul class="problems" aria-label="Problems">
-              {found.diagnostics.slice(0, 100).map((item) => (
-                <li><button type="button" class="inline" onClick={() => editor.current?.goTo(item.from)}><EntryView entry={{ level: item.level, message: item.message, rule: item.rule, help: item.help, source: { line: item.line, column: 1, start: 0, end: 0 } }} /></button></li>
-              ))}
+              {listed.slice(0, 100).map(({ message: { range, level, code, message }, line, fixes }) => {
+                const [first = "", ...rest] = message.split("\n");
+                return <li>
+                  <button type="button" class="inline" onClick={() => editor.current?.goTo(range.start)}><EntryView entry={{ level: level === "hint" ? "note" : level, message: first, rule: code, help: rest.join("\n") || null, source: { line, column: 1, start: 0, end: 0 } }} /></button>
+                  {fixes.map(({ title, apply }) => <button type="button" class="fix" onClick={apply}>{title}</button>)}
+                </li>;
+              })}
             </ul>
           )}
         </section>
         <section class="result" aria-label="Result">
+          {isBroken && !listed.some(({ message }) => message.level === "error") && <p class="notice" role="alert">{found.error}</p>}
           {isBroken && found.document && <p class="notice">The last text without errors:</p>}
           {found?.document ? <ExplorerBox document={found.document} keep={keep} /> : <p class="message">{isBroken ? "The errors at the left have to be corrected first." : "Loading the library…"}</p>}
         </section>
@@ -112,7 +117,8 @@ export function PlaygroundPage() {
   );
 }
 
-interface Result { readonly diagnostics: readonly Diagnostic[]; readonly document: ReportDocument | null; readonly files: readonly OutputFile[] }
+/** What a text is assembled to; without files, the error. */
+interface Result { readonly error: string | null; readonly document: ReportDocument | null; readonly files: readonly OutputFile[] }
 
 /** Assembles the last text. An older one that takes long is stopped. */
 class Work {
@@ -180,16 +186,13 @@ class Work {
   async #assemble(text: string): Promise<Result> {
     for (const [path, bytes] of await dataOf(text)) this.client.addFile(path, bytes);
     const files = { [INPUT]: text };
-    const lineOf = (path: string) => lineOfPath(text, path);
     try {
-      const { files: outputs, result } = await this.client.call({ command: "assemble", input: INPUT, files });
+      const { files: outputs } = await this.client.call({ command: "assemble", input: INPUT, files });
       const document = (await this.client.call({ command: "report", input: INPUT, files })).result as ReportDocument;
-      return { diagnostics: [...diagnosticsOf(result as Findings, text, lineOf), ...diagnosticsOfReport(document, text)], document, files: outputs };
+      return { error: null, document, files: outputs };
     } catch (error) {
       if (!(error instanceof LibraryError)) throw error;
-      const findings: Findings = error.findings && error.findings.files.some(({ findings: list }) => list.length > 0) ? error.findings
-        : { files: [{ file: INPUT, findings: [{ level: "error", message: error.message }], errors: 1, warnings: 0, notes: 0 }], errors: 1, warnings: 0, notes: 0 };
-      return { diagnostics: diagnosticsOf(findings, text, lineOf), document: null, files: [] };
+      return { error: messageOf(error), document: null, files: [] };
     }
   }
 }
