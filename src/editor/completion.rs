@@ -86,7 +86,8 @@ impl Analysis {
         };
         completions.collect(is_key);
         let mut items = completions.items;
-        items.sort_by(|a, b| (a.rank, &a.label).cmp(&(b.rank, &b.label)));
+        // `aten::add.out` comes before `aten::add.Scalar_out`.
+        items.sort_by_cached_key(|item| (item.rank, item.label.to_lowercase(), item.label.clone()));
         items.dedup_by(|a, b| a.label == b.label);
         items.truncate(MAX_ITEMS);
         items
@@ -478,6 +479,7 @@ mod tests {
         let given = format!("{METHOD}      - {{kernel: relu|, args: [a], out: b}}\n");
         assert_eq!(snippet(&given, "aten::relu.out"), "aten::relu.out");
         assert!(labels(&format!("{METHOD}      - |\n")).contains(&"kernel".to_owned()));
+        assert_eq!(labels(&format!("{METHOD}      - {{kernel: aten::ad|\n"))[0], "aten::add.out");
     }
 
     #[test]

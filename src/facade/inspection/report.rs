@@ -80,7 +80,7 @@ impl Model {
     /// The file cannot be read or is of an unknown format, the YAML is invalid, or a graph is requested of a file
     /// without a program.
     pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
-        self.reported(before, options, reports::html)
+        self.reported(before, options, writer(options.format), reports::html)
     }
 
     /// Returns the data of the page of [`Model::report`] as JSON: docs/report.schema.json. The bindings, which are
@@ -90,13 +90,14 @@ impl Model {
     /// Those of [`Model::report`].
     #[doc(hidden)]
     pub fn report_json(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
-        self.reported(before, options, |document| serde_json::to_string(document).unwrap_or_default())
+        self.reported(before, options, None, |document| serde_json::to_string(document).unwrap_or_default())
     }
 
     fn reported(
         &self,
         before: Option<&Model>,
         options: &ReportOptions,
+        graph: Option<GraphWriter>,
         page: impl FnOnce(&ReportDocument) -> String,
     ) -> Result<String, Error> {
         let name = title(self);
@@ -116,7 +117,7 @@ impl Model {
         // A removed element has no path on this side.
         let differences = changes.iter().flat_map(|changes| &changes.list);
         let changed: Vec<&str> = differences.map(|found| found.right.as_ref().map_or("", |part| &*part.path)).collect();
-        if let Some(write) = writer(options.format) {
+        if let Some(write) = graph {
             // A graph has no place for a message.
             if let (Some(error), Some(before)) = (&comparison_error, before) {
                 let message = format!("cannot mark what changed since {}: {error}", before.label());
@@ -175,8 +176,11 @@ impl Model {
     }
 }
 
+/// Function that writes a graph for another viewer, with the name of the file.
+type GraphWriter = fn(&ProgramGraph, &str) -> String;
+
 /// Returns what writes the graph for another viewer; `None` for the page.
-fn writer(format: ReportFormat) -> Option<fn(&ProgramGraph, &str) -> String> {
+fn writer(format: ReportFormat) -> Option<GraphWriter> {
     match format {
         ReportFormat::Html => None,
         ReportFormat::Dot => Some(reports::dot::write),

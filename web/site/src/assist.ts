@@ -293,7 +293,7 @@ function keys(own: Assist) {
       view.dispatch({ changes: changesOf(edits), userEvent: "input.rename" });
       return null;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return (error instanceof Error ? error.message : String(error)).replace(/^error: /, "");
     }
   };
   return [
