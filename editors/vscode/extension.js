@@ -6,21 +6,31 @@ const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const vscode = require('vscode');
-const { LanguageClient } = require('vscode-languageclient/node');
+const { CloseAction, ErrorAction, LanguageClient } = require('vscode-languageclient/node');
 
 const LANGUAGE = 'pte-emit';
+
+// Texts of files, and new ones. Those of a comparison (`git:`) are left out: the server finds the files of a text by its
+// path, so it would report data that the other revision has, and show each message of the file twice.
+const SELECTOR = ['file', 'untitled'].map((scheme) => ({ scheme, language: LANGUAGE }));
 
 // The line by which `pte-emit dump` names the schema; the examples of the repository name the file beside them.
 const SCHEMA_LINE = /^#\s*yaml-language-server:\s*\$schema=\S*pte-emit\.schema\.json\s*$/m;
 
 const INSTALL = 'https://github.com/pte-emit/pte-emit/blob/HEAD/docs/install.md';
+// The command that installs what executes programs, as `run` and `test` name it if there is none.
+const RUNNER = 'runner install';
 const INSTALL_COMMAND = 'cargo install pte-emit --locked';
 
 // Limits of a run: time in milliseconds, and bytes of what it prints.
 const LIMITS = { timeout: 60000, maxBuffer: 64 << 20 };
 
+// Milliseconds in which changes of data are reported to the server together.
+const TOGETHER = 200;
+
 const setting = (name) => vscode.workspace.getConfiguration('pte-emit').get(name);
 const command = () => setting('path') || 'pte-emit';
+const isText = (document) => vscode.languages.match(SELECTOR, document) > 0;
 
 // Runs pte-emit. Resolves to its output; rejects with `code`, the exit status or a word, and `stderr`.
 const run = (args, cwd) =>
@@ -31,8 +41,8 @@ const run = (args, cwd) =>
 // Returns what is wrong with the command. The client of the protocol says only that there is no connection.
 async function problem() {
   try {
-    await run(['lsp', '--help']);
-    return undefined;
+    if (/\blsp\b/.test(await run(['lsp', '--help']))) return undefined;
+    return `${command()} is not pte-emit: set pte-emit.path`;
   } catch (error) {
     if (typeof error.code === 'number') return `${command()} has no language server: install a newer version with \`${INSTALL_COMMAND}\``;
     if (error.code !== 'ENOENT') return `cannot start ${command()}: ${error.message}`;
@@ -40,115 +50,277 @@ async function problem() {
   }
 }
 
-// Reports a command that cannot be started, with what to do.
-async function reportMissing(message) {
-  const [install, choose] = ['How to install', 'Set its path'];
-  const answer = await vscode.window.showErrorMessage(`pte-emit: ${message}`, install, choose);
-  if (answer === install) vscode.env.openExternal(vscode.Uri.parse(INSTALL));
-  if (answer === choose) vscode.commands.executeCommand('workbench.action.openSettings', 'pte-emit.path');
-}
+// The URI that the server knows a text by. A text that is not saved yet, but has a path, is found by it, with its data.
+const isPlanned = (uri) => uri.scheme === 'untitled' && uri.path.startsWith('/');
+const toServer = (uri) => (isPlanned(uri) ? uri.with({ scheme: 'file' }) : uri).toString();
+const openText = (text) => vscode.workspace.textDocuments.find(({ uri }) => toServer(uri) === text);
+const toEditor = (text) => (openText(text)?.uri ?? vscode.Uri.parse(text));
 
 // The language server, what its commands answer, and reports.
 class Server {
-  constructor() {
+  constructor(settings) {
+    this.settings = settings;
     this.output = vscode.window.createOutputChannel('pte-emit');
+    // Panels of reports by the URI of their text, and the pages in them.
     this.panels = new Map();
+    this.pages = new WeakMap();
+    this.data = new Data((changes) => this.notify('workspace/didChangeWatchedFiles', { changes }));
+    this.last = Promise.resolve();
+  }
+
+  // Starts the server, or starts it again. One start ends before the next one begins.
+  restart() {
+    this.last = this.last.then(async () => {
+      await this.stop();
+      await this.start();
+    });
+    return this.last;
   }
 
   async start() {
     const message = await problem();
     // Not awaited: the message stays until the user answers it.
-    if (message) return void reportMissing(message);
+    if (message) return void this.reportMissing(message);
     const middleware = {
-      executeCommand: async (name, args, next) => ((await saved(args[0])) ? this.show(args, await next(name, args)) : undefined),
+      executeCommand: (name, args, next) => this.execute(name, args, next),
+      provideDocumentLinks: async (document, token, next) => {
+        const links = await next(document, token);
+        this.data.watch(document, links ?? []);
+        return links;
+      },
+      // The places of an operator are filled in with its signature in view.
+      provideCompletionItem: async (document, position, context, token, next) => {
+        const found = await next(document, position, context, token);
+        for (const item of found?.items ?? found ?? []) {
+          if (item.insertText instanceof vscode.SnippetString) item.command = { command: 'editor.action.triggerParameterHints', title: 'Signature' };
+        }
+        return found;
+      },
     };
     const options = {
-      documentSelector: [{ language: LANGUAGE }],
-      initializationOptions: ['runtime', 'targets', 'definitions', 'hints'].reduce((all, name) => ({ ...all, [name]: setting(name) ?? undefined }), {}),
-      synchronize: { configurationSection: 'pte-emit' },
+      documentSelector: SELECTOR,
+      initializationOptions: this.values(),
+      uriConverters: { code2Protocol: toServer, protocol2Code: toEditor },
       outputChannel: this.output,
       middleware,
+      // Reported below, with what to do.
+      initializationFailedHandler: () => false,
     };
-    this.client = new LanguageClient('pte-emit', 'pte-emit', { command: command(), args: ['lsp'] }, options);
+    // The client waits for ever for a server that ends before it answers.
+    const ended = new Promise((_, reject) => {
+      options.errorHandler = {
+        error: (...problem) => (this.client ? usual.error(...problem) : { action: ErrorAction.Continue, handled: true }),
+        closed: () => (this.client ? this.crashed(usual.closed()) : (reject(new Error('the server has ended')), { action: CloseAction.DoNotRestart, handled: true })),
+      };
+    });
+    const client = new LanguageClient('pte-emit', 'pte-emit', { command: command(), args: ['lsp'] }, options);
+    const usual = client.createDefaultErrorHandler();
     try {
-      await this.client.start();
+      await Promise.race([client.start(), ended]);
+      if (!client.isRunning()) await ended;
+      this.client = client;
     } catch (error) {
-      this.client = undefined;
-      void reportMissing(`cannot start ${command()}: ${error?.message ?? error ?? 'no connection'}`);
+      void this.reportMissing(`cannot start ${command()}: ${error?.message ?? error ?? 'no connection'}`);
     }
   }
 
-  async restart() {
+  // The client starts a server again that has crashed, some times.
+  crashed(decision) {
+    if (decision.action === CloseAction.Restart) return decision;
+    void this.report(decision.message, { 'Show Output': () => this.output.show(), 'Try Again': () => this.restart() });
+    return { ...decision, handled: true };
+  }
+
+  async stop() {
     const client = this.client;
     this.client = undefined;
     await client?.stop().catch(() => undefined);
-    await this.start();
   }
 
-  // Shows what a command answered: a report beside the text, anything else in the output.
-  show([uri], answer) {
+  // Reports an error, with what the user may do.
+  async report(message, actions) {
+    const answer = await vscode.window.showErrorMessage(`pte-emit: ${message}`, ...Object.keys(actions));
+    await actions[answer]?.();
+  }
+
+  // Reports a command that cannot be started.
+  reportMissing(message) {
+    return this.report(message, {
+      'How to Install': () => vscode.env.openExternal(vscode.Uri.parse(INSTALL)),
+      'Set Its Path': () => vscode.commands.executeCommand('workbench.action.openSettings', 'pte-emit.path'),
+      'Try Again': () => this.restart(),
+    });
+  }
+
+  // Reports that nothing executes programs yet. The user confirms the command in the terminal.
+  reportRunner() {
+    const install = () => {
+      const terminal = vscode.window.createTerminal('pte-emit');
+      terminal.show();
+      terminal.sendText(`${/\s/.test(command()) ? `"${command()}"` : command()} ${RUNNER}`, false);
+    };
+    return this.report('no runtime of ExecuTorch is installed, which executes programs', { 'Install in Terminal': install });
+  }
+
+  // Settings of the server.
+  values() {
+    return Object.fromEntries(this.settings.map((name) => [name, setting(name) ?? null]));
+  }
+
+  configure(change) {
+    if (change.affectsConfiguration('pte-emit.path')) return this.restart();
+    if (!change.affectsConfiguration('pte-emit')) return undefined;
+    return this.notify('workspace/didChangeConfiguration', { settings: { 'pte-emit': this.values() } });
+  }
+
+  // Tells the server about a change that is in no text, after which the editor asks for inlay hints again.
+  async notify(method, params) {
+    if (!this.client?.isRunning()) return;
+    await this.client.sendNotification(method, params);
+    const hints = this.client.getFeature('textDocument/inlayHint');
+    for (const document of vscode.workspace.textDocuments) hints.getProvider(document)?.onDidChangeInlayHints.fire();
+  }
+
+  // Runs a command of the server on a file, after the text is saved, and shows its answer.
+  async execute(name, args, next) {
+    const [text, method] = args;
+    const document = openText(text);
+    // A new text gets a name, which the user may choose.
+    const file = document?.isDirty || document?.isUntitled ? await vscode.workspace.save(document.uri) : vscode.Uri.parse(text);
+    if (!file) return undefined;
+    const uri = file.toString();
+    const title = [name.replace('.', ' '), path.basename(file.path), method].filter(Boolean).join(' ');
+    const answer = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () => next(name, [uri, method]));
     if (answer?.file) return this.showPage(uri, answer.file);
-    if (answer?.text) {
-      this.output.appendLine(answer.text.trimEnd());
-      this.output.show(true);
-    }
+    if (!answer) return undefined;
+    if (answer.text.includes(RUNNER)) void this.reportRunner();
+    const status = answer.status === 0 ? '' : `exit status ${answer.status ?? 'unknown'}\n`;
+    this.output.appendLine(`> ${title}\n${answer.text}${status}`);
+    this.output.show(true);
     return answer;
   }
 
   async showReport(document) {
-    if (!document || document.languageId !== LANGUAGE) return;
-    if (!this.client) return this.start();
-    await vscode.commands.executeCommand('pte-emit.report', document.uri.toString(), '');
+    if (!document || !isText(document)) return;
+    // The server may be starting.
+    await this.last;
+    if (!this.client?.isRunning()) return this.restart();
+    await vscode.commands.executeCommand('pte-emit.report', toServer(document.uri), '');
   }
 
   showPage(uri, file) {
+    const page = vscode.Uri.parse(file).fsPath;
+    let html;
+    try {
+      html = fs.readFileSync(page, 'utf8');
+      fs.rmSync(page, { force: true });
+    } catch (error) {
+      return void vscode.window.showErrorMessage(`pte-emit: cannot read the report: ${error.message}`);
+    }
     let panel = this.panels.get(uri);
     if (!panel) {
       const title = `${path.basename(vscode.Uri.parse(uri).path)}: report`;
       const place = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
-      panel = vscode.window.createWebviewPanel('pte-emit.report', title, place, { enableScripts: true, retainContextWhenHidden: true });
+      const options = { enableScripts: true, enableFindWidget: true, retainContextWhenHidden: true, localResourceRoots: [] };
+      panel = vscode.window.createWebviewPanel('pte-emit.report', title, place, options);
       panel.onDidDispose(() => this.panels.delete(uri));
       this.panels.set(uri, panel);
     }
-    const page = vscode.Uri.parse(file).fsPath;
-    panel.webview.html = fs.readFileSync(page, 'utf8');
-    fs.rmSync(page, { force: true });
+    this.pages.set(panel, html);
+    this.draw(panel);
+  }
+
+  // Shows the page of a panel in the colours of the editor, which pads pages; this one does so itself.
+  draw(panel) {
+    const isDark = [vscode.ColorThemeKind.Dark, vscode.ColorThemeKind.HighContrast].includes(vscode.window.activeColorTheme.kind);
+    const page = this.pages.get(panel).replaceAll(/\(prefers-color-scheme:\s*dark\)/g, isDark ? '(min-width: 0)' : '(max-width: 0)');
+    panel.webview.html = page.replace('</head>', `<style>:root { color-scheme: ${isDark ? 'dark' : 'light'}; } body { padding: 0; }</style></head>`);
   }
 
   // Draws the report of a saved text again, if it is shown. One of a text with errors stays as it is.
   async update(document) {
-    const uri = document.uri.toString();
-    if (!this.client || !this.panels.has(uri)) return;
+    const uri = toServer(document.uri);
+    if (!this.panels.has(uri) || !this.client?.isRunning()) return;
     const params = { command: 'pte-emit.report', arguments: [uri, ''] };
     const answer = await this.client.sendRequest('workspace/executeCommand', params).catch(() => undefined);
     if (answer?.file && this.panels.has(uri)) this.showPage(uri, answer.file);
   }
 
   async dispose() {
-    await this.client?.stop().catch(() => undefined);
+    this.data.dispose();
+    this.panels.forEach((panel) => panel.dispose());
+    await this.last;
+    await this.stop();
     this.output.dispose();
   }
 }
 
-// Shows a file as YAML in a new editor; large data refer to the file, so that the YAML is saved beside it.
-async function dump(uri) {
+// Files that texts refer to, as the links of the texts name them: the server reads them again when one changes,
+// appears or disappears.
+class Data {
+  constructor(changed) {
+    this.changed = changed;
+    this.files = new Map();
+    this.watchers = new Map();
+    this.changes = [];
+  }
+
+  // Watches the folders of the files of a text.
+  watch(document, links) {
+    this.files.set(document.uri.toString(), new Set(links.map(({ target }) => target?.toString())));
+    for (const { target } of links) {
+      const folder = target && path.dirname(target.fsPath);
+      if (!folder || this.watchers.has(folder)) continue;
+      const watcher = vscode.workspace.createFileSystemWatcher(new vscode.RelativePattern(vscode.Uri.file(folder), '*'));
+      watcher.onDidCreate((uri) => this.add(uri, 1));
+      watcher.onDidChange((uri) => this.add(uri, 2));
+      watcher.onDidDelete((uri) => this.add(uri, 3));
+      this.watchers.set(folder, watcher);
+    }
+  }
+
+  forget(document) {
+    this.files.delete(document.uri.toString());
+    if (this.files.size === 0) this.dispose();
+  }
+
+  // `type` is a FileChangeType of the protocol.
+  add(uri, type) {
+    const name = uri.toString();
+    if (![...this.files.values()].some((files) => files.has(name))) return;
+    this.changes.push({ uri: name, type });
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.changed(this.changes.splice(0));
+    }, TOGETHER);
+  }
+
+  dispose() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.watchers.forEach((watcher) => watcher.dispose());
+    this.watchers.clear();
+  }
+}
+
+// Shows a file as YAML in a new editor. Large data refer to the file: the text has a path beside it.
+async function dump(server, uri) {
   const file = uri ?? (await vscode.window.showOpenDialog({ filters: { ExecuTorch: ['pte', 'ptd', 'bpte'] } }))?.[0];
   if (!file) return;
   try {
     // A name that begins with a dash is no option.
     const content = await run(['dump', `./${path.basename(file.fsPath)}`], path.dirname(file.fsPath));
-    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: LANGUAGE, content }));
+    const target = file.with({ scheme: 'untitled', path: `${file.path}.yaml` });
+    const document = await vscode.workspace.openTextDocument(target);
+    const edit = new vscode.WorkspaceEdit();
+    edit.replace(target, new vscode.Range(0, 0, document.lineCount, 0), content);
+    await vscode.workspace.applyEdit(edit);
+    await vscode.window.showTextDocument(await vscode.languages.setTextDocumentLanguage(document, LANGUAGE));
   } catch (error) {
     const message = error.code === 'ENOENT' ? await problem() : undefined;
-    if (message) await reportMissing(message);
+    if (message) await server.reportMissing(message);
     else vscode.window.showErrorMessage(`pte-emit: ${(error.stderr || error.message).trim().slice(0, 1000)}`);
   }
-}
-
-// Saves a file of the editor, which a command reads. Returns false if it is not saved.
-async function saved(uri) {
-  const document = vscode.workspace.textDocuments.find((document) => document.uri.toString() === uri);
-  return !document?.isDirty || document.uri.scheme !== 'file' || document.save();
 }
 
 // Gives YAML that names the schema the language of the server, once: the language that the user chooses then stays.
@@ -163,19 +335,26 @@ function recognizer() {
 }
 
 async function activate(context) {
-  const server = new Server();
+  const { properties } = context.extension.packageJSON.contributes.configuration;
+  const names = Object.keys(properties).map((name) => name.replace('pte-emit.', ''));
+  // The command is the only setting of the extension itself.
+  const server = new Server(names.filter((name) => name !== 'path'));
   const recognize = recognizer();
   context.subscriptions.push(
     server,
     vscode.workspace.onDidOpenTextDocument(recognize),
+    vscode.workspace.onDidCloseTextDocument((document) => server.data.forget(document)),
     vscode.workspace.onDidSaveTextDocument((document) => server.update(document)),
-    vscode.workspace.onDidChangeConfiguration((change) => change.affectsConfiguration('pte-emit.path') && server.restart()),
+    vscode.workspace.onDidChangeConfiguration((change) => server.configure(change)),
+    vscode.window.onDidChangeActiveColorTheme(() => server.panels.forEach((panel) => server.draw(panel))),
+    // The server learns the folders, whose names it finds, when it starts.
+    vscode.workspace.onDidChangeWorkspaceFolders(() => server.restart()),
     vscode.commands.registerCommand('pte-emit.showReport', () => server.showReport(vscode.window.activeTextEditor?.document)),
     vscode.commands.registerCommand('pte-emit.restart', () => server.restart()),
-    vscode.commands.registerCommand('pte-emit.dump', dump),
+    vscode.commands.registerCommand('pte-emit.dump', (uri) => dump(server, uri)),
   );
   vscode.workspace.textDocuments.forEach(recognize);
-  await server.start();
+  await server.restart();
 }
 
 module.exports = { activate, SCHEMA_LINE };
