@@ -1,4 +1,4 @@
-// Runs the extension with a stand-in for the editor. The client of the
+// Runs the extension, its source and the bundle that is packaged, with a stand-in for the editor. The client of the
 // protocol and the server are real: PTE_EMIT names the command.
 'use strict';
 
@@ -14,7 +14,7 @@ const manifest = require('../package.json');
 const COMMAND = process.env.PTE_EMIT || 'pte-emit';
 const PROGRAM = 'methods: {forward: {outputs: [7]}}\n';
 const WITH_DATA = 'methods: {forward: {values: {w: {tensor: int32, sizes: [1], data: {file: w.bin}}}, outputs: [w]}}\n';
-const ENTRIES = { source: '../extension.js' };
+const ENTRIES = { source: '../extension.js', bundle: path.join('..', manifest.main) };
 
 // Waits until something holds, at most 20 seconds.
 async function until(what, holds) {
