@@ -32,16 +32,17 @@ const setting = (name) => vscode.workspace.getConfiguration('pte-emit').get(name
 const command = () => setting('path') || 'pte-emit';
 const isText = (document) => vscode.languages.match(SELECTOR, document) > 0;
 
-// Runs pte-emit. Resolves to its output; rejects with `code`, the exit status or a word, and `stderr`.
+// Runs pte-emit. Resolves to what it prints; rejects with `code`, the exit status or a word, and `stderr`.
 const run = (args, cwd) =>
   new Promise((resolve, reject) => {
-    execFile(command(), args, { ...LIMITS, cwd }, (error, stdout, stderr) => (error ? reject(Object.assign(error, { stderr })) : resolve(stdout)));
+    const done = (error, stdout, stderr) => (error ? reject(Object.assign(error, { stderr })) : resolve({ stdout, stderr }));
+    execFile(command(), args, { ...LIMITS, cwd }, done);
   });
 
 // Returns what is wrong with the command. The client of the protocol says only that there is no connection.
 async function problem() {
   try {
-    if (/\blsp\b/.test(await run(['lsp', '--help']))) return undefined;
+    if (/\blsp\b/.test((await run(['lsp', '--help'])).stdout)) return undefined;
     return `${command()} is not pte-emit: set pte-emit.path`;
   } catch (error) {
     if (typeof error.code === 'number') return `${command()} has no language server: install a newer version with \`${INSTALL_COMMAND}\``;
@@ -55,6 +56,11 @@ const isPlanned = (uri) => uri.scheme === 'untitled' && uri.path.startsWith('/')
 const toServer = (uri) => (isPlanned(uri) ? uri.with({ scheme: 'file' }) : uri).toString();
 const openText = (text) => vscode.workspace.textDocuments.find(({ uri }) => toServer(uri) === text);
 const toEditor = (text) => (openText(text)?.uri ?? vscode.Uri.parse(text));
+
+// Saves a text, which commands read from its file. Returns the file; a new text gets a name, which the user may choose.
+const savedFile = async (document, uri) => (document?.isDirty || document?.isUntitled ? vscode.workspace.save(document.uri) : uri);
+// Shows a title while something runs.
+const during = (title, task) => vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, task);
 
 // The language server, what its commands answer, and reports.
 class Server {
@@ -184,20 +190,45 @@ class Server {
   // Runs a command of the server on a file, after the text is saved, and shows its answer.
   async execute(name, args, next) {
     const [text, method] = args;
-    const document = openText(text);
-    // A new text gets a name, which the user may choose.
-    const file = document?.isDirty || document?.isUntitled ? await vscode.workspace.save(document.uri) : vscode.Uri.parse(text);
+    const file = await savedFile(openText(text), vscode.Uri.parse(text));
     if (!file) return undefined;
     const uri = file.toString();
-    const title = [name.replace('.', ' '), path.basename(file.path), method].filter(Boolean).join(' ');
-    const answer = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, () => next(name, [uri, method]));
+    const words = name.replace('pte-emit.', 'pte-emit ').replace('bless', 'test --bless');
+    const title = [words, path.basename(file.path), method].filter(Boolean).join(' ');
+    const answer = await during(title, () => next(name, [uri, method]));
     if (answer?.file) return this.showPage(uri, answer.file);
     if (!answer) return undefined;
     if (answer.text.includes(RUNNER)) void this.reportRunner();
-    const status = answer.status === 0 ? '' : `exit status ${answer.status ?? 'unknown'}\n`;
-    this.output.appendLine(`> ${title}\n${answer.text}${status}`);
-    this.output.show(true);
+    this.print(title, answer.text, answer.status);
     return answer;
+  }
+
+  print(title, text, status) {
+    this.output.appendLine(`> ${title}\n${text}${status === 0 ? '' : `exit status ${status ?? 'unknown'}\n`}`);
+    this.output.show(true);
+  }
+
+  // Assembles a text into the file that its name is of: m.pte.yaml into m.pte, m.yaml into m.pte.
+  async assemble(document) {
+    if (!document || !isText(document)) return;
+    const file = await savedFile(document, document.uri);
+    if (!file) return;
+    const name = path.basename(file.fsPath);
+    const [stem] = name.split(/\.ya?ml$/);
+    const output = /\.(pte|ptd|bpte)$/.test(stem) ? stem : `${stem}.pte`;
+    const title = `pte-emit ${name} -o ${output}`;
+    const defined = Object.entries(setting('definitions') ?? {}).map(([variable, value]) => `--define=${variable}=${value}`);
+    const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? '';
+    const confined = setting('confine') ? [`--confine=${path.resolve(folder, setting('confine'))}`] : [];
+    // A name that begins with a dash is no option.
+    const args = ['assemble', ...defined, ...confined, `./${name}`, '-o', `./${output}`];
+    try {
+      const { stdout, stderr } = await during(title, () => run(args, path.dirname(file.fsPath)));
+      this.print(title, stdout + stderr, 0);
+    } catch (error) {
+      if (typeof error.code === 'number') this.print(title, error.stderr, error.code);
+      else await this.reportMissing((await problem()) ?? error.message);
+    }
   }
 
   async showReport(document) {
@@ -309,7 +340,7 @@ async function dump(server, uri) {
   if (!file) return;
   try {
     // A name that begins with a dash is no option.
-    const content = await run(['dump', `./${path.basename(file.fsPath)}`], path.dirname(file.fsPath));
+    const { stdout: content } = await run(['dump', `./${path.basename(file.fsPath)}`], path.dirname(file.fsPath));
     const target = file.with({ scheme: 'untitled', path: `${file.path}.yaml` });
     const document = await vscode.workspace.openTextDocument(target);
     const edit = new vscode.WorkspaceEdit();
@@ -349,6 +380,7 @@ async function activate(context) {
     vscode.window.onDidChangeActiveColorTheme(() => server.panels.forEach((panel) => server.draw(panel))),
     // The server learns the folders, whose names it finds, when it starts.
     vscode.workspace.onDidChangeWorkspaceFolders(() => server.restart()),
+    vscode.commands.registerCommand('pte-emit.assemble', () => server.assemble(vscode.window.activeTextEditor?.document)),
     vscode.commands.registerCommand('pte-emit.showReport', () => server.showReport(vscode.window.activeTextEditor?.document)),
     vscode.commands.registerCommand('pte-emit.restart', () => server.restart()),
     vscode.commands.registerCommand('pte-emit.dump', (uri) => dump(server, uri)),

@@ -253,6 +253,23 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     assert.match(state.output[0], /> pte-emit memory new\.pte\.yaml/);
   });
 
+  check('a text is assembled beside itself, with the settings', async (start) => {
+    const { state, root, write, active } = await start({ 'pte-emit.definitions': { N: '3' } });
+    active(write('-m.pte.yaml', PROGRAM.replace('7', '${N}')));
+    await state.commands['pte-emit.assemble']();
+    assert.match(state.output[0], /^> pte-emit -m\.pte\.yaml -o -m\.pte\n.*-m\.pte: \d+ bytes/s);
+    assert.match(spawnSync(COMMAND, ['dump', './-m.pte'], { cwd: root, encoding: 'utf8' }).stdout, /outputs: \[3\]/);
+    fs.mkdirSync(path.join(root, 'data'));
+    state.settings['pte-emit.confine'] = 'data';
+    active(write('w.yaml', WITH_DATA));
+    await state.commands['pte-emit.assemble']();
+    assert.match(state.output[1], /^> pte-emit w\.yaml -o w\.pte\nerror.*confined.*exit status/s);
+    assert.ok(!fs.existsSync(path.join(root, 'w.pte')));
+    state.settings['pte-emit.path'] = '/nowhere/pte-emit';
+    await state.commands['pte-emit.assemble']();
+    assert.match(state.messages[0], /is not found: install it/);
+  });
+
   check('the runtime is offered if there is none', async (start) => {
     const { state, write, root } = await start();
     const quiet = path.join(root, 'with space');
