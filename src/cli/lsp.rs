@@ -1,24 +1,29 @@
 //! `pte-emit lsp`: a language server on standard input and output, for editors.
 //!
-//! This file speaks the protocol; [`pte_emit::language`] has the answers. One thread reads messages and applies changes
-//! of the texts, another one analyses: typing never waits. Requests are answered in the order of the messages, so that
-//! an answer is about the text that it was asked about.
+//! This file has the states of the protocol; [`pte_emit::language`] has the answers. One thread reads messages and
+//! applies changes of the texts, another one analyses: typing never waits. Requests about texts are answered in the
+//! order of the messages, so that an answer is about the text that it was asked about. Each command has a thread of its
+//! own.
 
 mod answers;
 mod commands;
 mod documents;
 mod positions;
 mod settings;
+mod transport;
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use clap::Args;
-use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use pte_emit::language::{Analysis, LanguageOptions, OutlineItem, OutlineKind};
+use pte_emit::run::StopFlag;
 use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
@@ -26,6 +31,7 @@ use answers::Subject;
 use documents::{OpenText, OpenTexts, path_of, uri_of};
 use positions::Positions;
 use settings::Client;
+use transport::{ErrorCode, Incoming, ResponseError};
 
 /// Arguments of `lsp`.
 #[derive(Debug, Args)]
@@ -42,101 +48,202 @@ enum Job {
     /// Files, or settings, have changed.
     Refresh(Option<Box<LanguageOptions>>),
     /// A request.
-    Request(Request),
+    Request { id: Value, method: String, params: Value },
 }
 
-/// Identifiers of requests that the client does not wait for any more.
-type Cancelled = Arc<Mutex<HashSet<RequestId>>>;
+/// Requests without an answer, each with the flag that cancels it: by id, and by the token of its progress.
+#[derive(Clone, Default)]
+struct Pending(Arc<Mutex<HashMap<String, StopFlag>>>);
+
+impl Pending {
+    fn flags(&self) -> MutexGuard<'_, HashMap<String, StopFlag>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of_id(id: &Value) -> String {
+        format!("id {id}")
+    }
+
+    fn of_token(token: &Value) -> String {
+        format!("token {token}")
+    }
+
+    fn cancel(&self, key: &str) {
+        self.flags().get(key).into_iter().for_each(StopFlag::set);
+    }
+
+    /// Answers a request.
+    fn respond(&self, id: &Value, result: Result<Value, ResponseError>) {
+        self.flags().remove(&Pending::of_id(id));
+        transport::respond(id, result);
+    }
+}
 
 /// Runs the server until the client ends it.
 ///
 /// # Errors
-/// Messages that are not those of the protocol; input or output that cannot be read or written.
+/// Input that is no message, or cannot be read.
 pub fn run(_: &LspArguments) -> Result<Exit, Failure> {
-    let (connection, threads) = Connection::stdio();
-    let served = match connection.initialize_start() {
-        Ok((id, params)) => serve(&connection, id, &params),
-        // A client that says nothing.
-        Err(error) if error.channel_is_disconnected() => Ok(()),
-        Err(error) => Err(error.to_string()),
-    };
-    drop(connection);
-    let io = threads.join();
-    match served {
-        Ok(()) => io.map(|()| Exit::Ok).map_err(|error| Failure::reading("standard input", &error)),
-        // The thread that reads says why there is no further message.
-        Err(message) => Err(io.map_or_else(
-            |error| Failure::reading("standard input", &error),
-            |()| Failure::usage(format!("the client does not follow the protocol: {message}")),
-        )),
+    let mut server = Server::default();
+    let ended = server.read_all(&mut io::stdin().lock());
+    server.end();
+    ended.map_err(|error| Failure::reading("standard input", &error))
+}
+
+/// Maximum number of commands that run at the same time.
+const MAX_COMMANDS: usize = 8;
+
+/// The thread that reads.
+#[derive(Default)]
+struct Server {
+    /// After `initialize`.
+    session: Option<Session>,
+    /// After `shutdown`.
+    is_shut_down: bool,
+    pending: Pending,
+    /// Threads of commands, each with the flag that cancels it.
+    commands: Vec<(JoinHandle<()>, StopFlag)>,
+    /// Number of commands with a progress that the server has created.
+    tokens: u64,
+}
+
+/// An initialized server.
+struct Session {
+    client: Client,
+    texts: OpenTexts,
+    jobs: Sender<Job>,
+    analyst: JoinHandle<()>,
+}
+
+impl Server {
+    /// Reads messages until the client ends the server, or its input ends.
+    fn read_all(&mut self, input: &mut impl io::BufRead) -> io::Result<Exit> {
+        while let Some(message) = transport::read(input)? {
+            match message {
+                Incoming::Request { id, method, params } => self.request(id, method, params),
+                Incoming::Notification { method, .. } if method == "exit" => {
+                    return Ok(if self.is_shut_down { Exit::Ok } else { Exit::Input });
+                }
+                Incoming::Notification { method, params } => self.notification(&method, &params),
+                Incoming::Response => {}
+                Incoming::Invalid(error) => transport::respond(&Value::Null, Err(error)),
+            }
+        }
+        Ok(Exit::Ok)
     }
-}
 
-fn serve(connection: &Connection, id: RequestId, params: &Value) -> Result<(), String> {
-    let client = Client::new(params);
-    let (options, wrong) = settings::options(&params["initializationOptions"]);
-    connection.initialize_finish(id, capabilities(client)).map_err(|error| error.to_string())?;
-    wrong.iter().for_each(|message| warn(connection, message));
-    let (sender, receiver) = mpsc::channel();
-    let cancelled = Cancelled::default();
-    let out = connection.sender.clone();
-    let mut analyst = Analyst {
-        // A client that does not read any more has ended.
-        send: Box::new(move |message| _ = out.send(message)),
-        client,
-        options,
-        folders: folders(params),
-        cancelled: cancelled.clone(),
-        texts: BTreeMap::new(),
-    };
-    let thread = std::thread::spawn(move || analyst.run(&receiver));
-    let done = read(connection, client, &sender, &cancelled);
-    drop(sender);
-    // The answers of the requests before the end.
-    let _ = thread.join();
-    done
-}
-
-/// Reads messages until the client ends the server.
-fn read(connection: &Connection, client: Client, jobs: &Sender<Job>, cancelled: &Cancelled) -> Result<(), String> {
-    let mut texts = OpenTexts::new(client.encoding);
-    for message in &connection.receiver {
-        let job = match message {
-            Message::Request(request) => {
-                if connection.handle_shutdown(&request).map_err(|error| error.to_string())? {
-                    return Ok(());
-                }
-                Some(Job::Request(request))
-            }
-            Message::Notification(notification) if notification.method == "$/cancelRequest" => {
-                let id = serde_json::from_value(notification.params["id"].clone());
-                cancelled.lock().unwrap_or_else(PoisonError::into_inner).extend(id.ok() as Option<RequestId>);
-                None
-            }
-            Message::Notification(Notification { method, params }) => match &*method {
-                "workspace/didChangeWatchedFiles" | "textDocument/didSave" => Some(Job::Refresh(None)),
-                "workspace/didChangeConfiguration" => {
-                    let (options, wrong) = settings::options(&params["settings"]["pte-emit"]);
-                    wrong.iter().for_each(|message| warn(connection, message));
-                    Some(Job::Refresh(Some(Box::new(options))))
-                }
-                method => texts.apply(method, &params).map(|(uri, text)| Job::Text(uri, text)),
-            },
-            Message::Response(_) => None,
-        };
-        if let Some(job) = job
-            && jobs.send(job).is_err()
-        {
-            return Err("the analysis has ended".to_owned());
+    /// Ends the commands, and waits for the answers of the requests before.
+    fn end(self) {
+        self.commands.iter().for_each(|(_, stop)| stop.set());
+        self.commands.into_iter().for_each(|(thread, _)| _ = thread.join());
+        if let Some(Session { jobs, analyst, .. }) = self.session {
+            drop(jobs);
+            let _ = analyst.join();
         }
     }
-    Ok(())
+
+    fn request(&mut self, id: Value, method: String, params: Value) {
+        let invalid = |message: &str| Err(ResponseError::new(ErrorCode::InvalidRequest, message));
+        let Some(session) = &self.session else {
+            if method == "initialize" {
+                return self.initialize(&id, &params);
+            }
+            let message = format!("expected the request `initialize`, found `{method}`");
+            return transport::respond(&id, Err(ResponseError::new(ErrorCode::ServerNotInitialized, message)));
+        };
+        match &*method {
+            _ if self.is_shut_down => transport::respond(&id, invalid("expected `exit` after `shutdown`")),
+            "initialize" => transport::respond(&id, invalid("the server is initialized")),
+            "shutdown" => {
+                self.is_shut_down = true;
+                transport::respond(&id, Ok(Value::Null));
+            }
+            "workspace/executeCommand" => self.command(id, params),
+            _ => {
+                self.pending.flags().insert(Pending::of_id(&id), StopFlag::default());
+                // The thread ends after this one.
+                let _ = session.jobs.send(Job::Request { id, method, params });
+            }
+        }
+    }
+
+    fn initialize(&mut self, id: &Value, params: &Value) {
+        let client = Client::new(params);
+        let (options, wrong) = settings::options(&params["initializationOptions"]);
+        transport::respond(id, Ok(capabilities(client)));
+        wrong.iter().for_each(|message| warn(message));
+        let (jobs, receiver) = mpsc::channel();
+        let pending = self.pending.clone();
+        let mut analyst = Analyst { client, options, folders: folders(params), pending, texts: BTreeMap::new() };
+        let analyst = thread::spawn(move || analyst.run(&receiver));
+        self.session = Some(Session { client, texts: OpenTexts::new(client.encoding), jobs, analyst });
+    }
+
+    fn notification(&mut self, method: &str, params: &Value) {
+        let Some(session) = self.session.as_mut().filter(|_| !self.is_shut_down) else { return };
+        let job = match method {
+            "$/cancelRequest" => return self.pending.cancel(&Pending::of_id(&params["id"])),
+            "window/workDoneProgress/cancel" => return self.pending.cancel(&Pending::of_token(&params["token"])),
+            "workspace/didChangeWatchedFiles" | "textDocument/didSave" => Job::Refresh(None),
+            "workspace/didChangeConfiguration" => {
+                let (options, wrong) = settings::options(&params["settings"]["pte-emit"]);
+                wrong.iter().for_each(|message| warn(message));
+                Job::Refresh(Some(Box::new(options)))
+            }
+            "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didClose" => {
+                match session.texts.apply(method, params) {
+                    Ok((uri, text)) => Job::Text(uri, text),
+                    Err(message) => return warn(&format!("`{method}` is ignored: {message}")),
+                }
+            }
+            // Unknown notifications are ignored.
+            _ => return,
+        };
+        let _ = session.jobs.send(job);
+    }
+
+    /// Starts a command, whose thread answers the request.
+    fn command(&mut self, id: Value, params: Value) {
+        self.commands.retain(|(thread, _)| !thread.is_finished());
+        if self.commands.len() >= MAX_COMMANDS {
+            let message = format!("{MAX_COMMANDS} commands are running: wait for one, or cancel it");
+            return transport::respond(&id, Err(message.into()));
+        }
+        let creates = self.session.as_ref().is_some_and(|session| session.client.progress);
+        let token = match params.get("workDoneToken") {
+            Some(token @ (Value::String(_) | Value::Number(_))) => Some(token.clone()),
+            _ if creates => {
+                self.tokens += 1;
+                let token = format!("pte-emit {}", self.tokens);
+                transport::request(&token, "window/workDoneProgress/create", &json!({"token": token}));
+                Some(token.into())
+            }
+            _ => None,
+        };
+        let (stop, pending) = (StopFlag::default(), self.pending.clone());
+        let keys = [Some(Pending::of_id(&id)), token.as_ref().map(Pending::of_token)].into_iter().flatten();
+        pending.flags().extend(keys.map(|key| (key, stop.clone())));
+        let flag = stop.clone();
+        let thread = thread::spawn(move || {
+            let result = answered("workspace/executeCommand", || commands::execute(&params, token.as_ref(), &flag));
+            token.iter().for_each(|token| _ = pending.flags().remove(&Pending::of_token(token)));
+            pending.respond(&id, result);
+        });
+        self.commands.push((thread, stop));
+    }
+}
+
+/// Returns the answer of a request, an error if computing it panics.
+fn answered(method: &str, answer: impl FnOnce() -> Result<Value, ResponseError>) -> Result<Value, ResponseError> {
+    catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
+        let message = format!("`{method}` failed: this is a defect of pte-emit");
+        Err(ResponseError::new(ErrorCode::InternalError, message))
+    })
 }
 
 /// Shows a warning in the editor.
-fn warn(connection: &Connection, message: &str) {
-    let params = json!({"type": 2, "message": format!("pte-emit: {message}")});
-    let _ = connection.sender.send(Notification::new("window/showMessage".to_owned(), params).into());
+fn warn(message: &str) {
+    transport::notify("window/showMessage", &json!({"type": 2, "message": format!("pte-emit: {message}")}));
 }
 
 /// Returns the folders of the workspace.
@@ -174,28 +281,33 @@ fn capabilities(client: Client) -> Value {
             "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor"]},
             "codeLensProvider": {},
             "documentFormattingProvider": true,
-            "executeCommandProvider": {"commands": commands},
+            "executeCommandProvider": {"commands": commands, "workDoneProgress": true},
         },
         "serverInfo": {"name": "pte-emit", "version": env!("CARGO_PKG_VERSION")},
     })
 }
 
-/// A text with its analysis.
+/// A text that is open.
 struct AnalysedText {
-    version: i64,
-    analysis: Analysis,
-    positions: Positions,
+    open: OpenText,
+    /// Computed for the first question about the text: of changes in a row, only the last one is analysed.
+    analysed: OnceCell<(Analysis, Positions)>,
     /// Its messages are sent.
     is_reported: bool,
 }
 
+impl AnalysedText {
+    fn new(open: OpenText) -> AnalysedText {
+        AnalysedText { open, analysed: OnceCell::new(), is_reported: false }
+    }
+}
+
 /// The thread that analyses.
 struct Analyst {
-    send: Box<dyn Fn(Message) + Send>,
     client: Client,
     options: LanguageOptions,
     folders: Vec<PathBuf>,
-    cancelled: Cancelled,
+    pending: Pending,
     texts: BTreeMap<String, AnalysedText>,
 }
 
@@ -220,34 +332,27 @@ impl Analyst {
 
     fn job(&mut self, job: Job) {
         match job {
-            Job::Text(uri, Some(open)) => {
-                let text = self.analysed(&uri, &open.text, open.version);
-                self.texts.insert(uri, text);
-            }
+            Job::Text(uri, Some(open)) => _ = self.texts.insert(uri, AnalysedText::new(open)),
             Job::Text(uri, None) => {
                 self.texts.remove(&uri);
-                self.publish(&uri, None, &[]);
+                publish(&uri, None, &[]);
             }
             Job::Refresh(options) => {
                 self.options = options.map_or_else(|| self.options.clone(), |options| *options);
-                let all: Vec<(String, Arc<str>, i64)> = self
-                    .texts
-                    .iter()
-                    .map(|(uri, text)| (uri.clone(), text.analysis.text().into(), text.version))
-                    .collect();
-                for (uri, text, version) in all {
-                    let analysed = self.analysed(&uri, &text, version);
-                    self.texts.insert(uri, analysed);
-                }
+                self.texts.values_mut().for_each(|text| *text = AnalysedText::new(text.open.clone()));
             }
-            Job::Request(request) => {
-                let response = self.respond(request);
-                (self.send)(response.into());
+            Job::Request { id, method, params } => {
+                let is_cancelled = self.pending.flags().get(&Pending::of_id(&id)).is_some_and(StopFlag::is_set);
+                let result = match is_cancelled {
+                    true => Err(ResponseError::new(ErrorCode::RequestCancelled, "cancelled")),
+                    false => answered(&method, || self.answer(&method, &params)),
+                };
+                self.pending.respond(&id, result);
             }
         }
     }
 
-    fn analysed(&self, uri: &str, text: &str, version: i64) -> AnalysedText {
+    fn analysed(&self, uri: &str, text: &str) -> (Analysis, Positions) {
         let path = path_of(uri);
         let folder = path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let name = path.as_ref().map_or_else(|| uri.to_owned(), |path| path.display().to_string());
@@ -256,65 +361,44 @@ impl Analyst {
         let analysis = catch_unwind(AssertUnwindSafe(new));
         let analysis = analysis.unwrap_or_else(|_| Analysis::new("", "", "", &self.options));
         let positions = Positions::new(analysis.text(), self.client.encoding);
-        AnalysedText { version, analysis, positions, is_reported: false }
+        (analysis, positions)
+    }
+
+    /// Returns an open text with its analysis.
+    fn subject<'a>(&'a self, uri: &'a str, text: &'a AnalysedText) -> Subject<'a> {
+        let (analysis, positions) = text.analysed.get_or_init(|| self.analysed(uri, &text.open.text));
+        Subject { uri, analysis, positions, client: self.client }
     }
 
     /// Sends the messages of a text.
     fn report(&mut self, uri: &str) {
-        let Some(text) = self.texts.get_mut(uri) else { return };
-        text.is_reported = true;
-        let AnalysedText { version, analysis, positions, .. } = &*text;
-        let (version, subject) = (*version, Subject { uri, analysis, positions, client: self.client });
-        let found = catch_unwind(AssertUnwindSafe(|| subject.diagnostics())).unwrap_or_default();
-        self.publish(uri, Some(version), &found);
+        let Some(text) = self.texts.get(uri) else { return };
+        let found = catch_unwind(AssertUnwindSafe(|| self.subject(uri, text).diagnostics())).unwrap_or_default();
+        publish(uri, Some(text.open.version), &found);
+        self.texts.get_mut(uri).into_iter().for_each(|text| text.is_reported = true);
     }
 
-    fn publish(&self, uri: &str, version: Option<i64>, diagnostics: &[Value]) {
-        let params = json!({"uri": uri, "version": version, "diagnostics": diagnostics});
-        (self.send)(Notification::new("textDocument/publishDiagnostics".to_owned(), params).into());
-    }
-
-    fn respond(&self, request: Request) -> Response {
-        let Request { id, method, params } = request;
-        if self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).remove(&id) {
-            return Response::new_err(id, ErrorCode::RequestCanceled as i32, "cancelled".to_owned());
+    fn answer(&self, method: &str, params: &Value) -> Result<Value, ResponseError> {
+        if method == "workspace/symbol" {
+            return Ok(self.workspace_symbols(params["query"].as_str().unwrap_or_default()));
         }
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&method, &params)));
-        match answer {
-            Ok(Some(Ok(result))) => Response::new_ok(id, result),
-            Ok(Some(Err(message))) => Response::new_err(id, ErrorCode::RequestFailed as i32, message),
-            Ok(None) => Response::new_err(id, ErrorCode::MethodNotFound as i32, format!("unknown method `{method}`")),
-            Err(_) => Response::new_err(
-                id,
-                ErrorCode::InternalError as i32,
-                format!("`{method}` failed: this is a defect of pte-emit"),
-            ),
+        if !method.starts_with("textDocument/") {
+            return Err(ResponseError::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`")));
         }
-    }
-
-    fn answer(&self, method: &str, params: &Value) -> Option<Result<Value, String>> {
-        match method {
-            "workspace/executeCommand" => return Some(commands::execute(params)),
-            "workspace/symbol" => {
-                return Some(Ok(self.workspace_symbols(params["query"].as_str().unwrap_or_default())));
-            }
-            _ => {}
-        }
-        let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
-        let Some(AnalysedText { analysis, positions, .. }) = self.texts.get(uri) else {
-            let is_known = method.starts_with("textDocument/");
-            return is_known.then(|| Err(format!("`{uri}` is not open")));
+        let Some(uri) = params["textDocument"]["uri"].as_str() else {
+            return Err(ResponseError::new(ErrorCode::InvalidParams, "expected `textDocument` with `uri`, a string"));
         };
-        Subject { uri, analysis, positions, client: self.client }.answer(method, params)
+        let text = self.texts.get(uri).ok_or_else(|| format!("`{uri}` is not open"))?;
+        self.subject(uri, text).answer(method, params)
     }
 
     /// Returns the names of all open texts, and of the YAML in the folders of the workspace, that have a part.
     fn workspace_symbols(&self, query: &str) -> Value {
         let query = query.to_lowercase();
         let mut found = Vec::new();
-        let open = self.texts.iter().map(|(uri, text)| (uri.clone(), &text.analysis, &text.positions));
-        for (uri, analysis, positions) in open {
-            analysis.symbols().iter().for_each(|item| add_symbols(item, &uri, positions, &query, "", &mut found));
+        for (uri, text) in &self.texts {
+            let Subject { analysis, positions, .. } = self.subject(uri, text);
+            analysis.symbols().iter().for_each(|item| add_symbols(item, uri, positions, &query, "", &mut found));
         }
         for path in self.folders.iter().flat_map(|folder| yaml_files(folder)) {
             let uri = uri_of(&path);
@@ -323,13 +407,19 @@ impl Analyst {
             }
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             if text.len() <= MAX_FILE && text.contains("methods:") {
-                let AnalysedText { analysis, positions, .. } = self.analysed(&uri, &text, 0);
+                let (analysis, positions) = self.analysed(&uri, &text);
                 analysis.symbols().iter().for_each(|item| add_symbols(item, &uri, &positions, &query, "", &mut found));
             }
         }
         found.truncate(MAX_SYMBOLS);
         found.into()
     }
+}
+
+/// Sends the messages of a text.
+fn publish(uri: &str, version: Option<i64>, diagnostics: &[Value]) {
+    let params = json!({"uri": uri, "version": version, "diagnostics": diagnostics});
+    transport::notify("textDocument/publishDiagnostics", &params);
 }
 
 /// Maximum number of symbols of a workspace, of files that are searched, and of their bytes.

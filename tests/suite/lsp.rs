@@ -24,7 +24,10 @@ struct Client {
 
 impl Client {
     fn raw() -> Client {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        Client::with(&mut Command::new(env!("CARGO_BIN_EXE_pte-emit")))
+    }
+
+    fn with(command: &mut Command) -> Client {
         let piped = command.arg("lsp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let (sender, messages) = channel();
@@ -48,7 +51,11 @@ impl Client {
     }
 
     fn new(utf8: bool, options: Value) -> Client {
-        let mut client = Client::raw();
+        Client::raw().initialized(utf8, options)
+    }
+
+    fn initialized(self, utf8: bool, options: Value) -> Client {
+        let mut client = self;
         client.utf8 = utf8;
         let encodings = if utf8 { json!(["utf-8", "utf-16"]) } else { json!(["utf-16"]) };
         let capabilities = json!({"general": {"positionEncodings": encodings}});
@@ -61,10 +68,7 @@ impl Client {
     }
 
     fn send(&mut self, message: &Value) {
-        let body = message.to_string();
-        let input = self.input.as_mut().unwrap();
-        write!(input, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
-        input.flush().unwrap();
+        self.send_bytes(message.to_string().as_bytes());
     }
 
     fn notify(&mut self, method: &str, params: Value) {
@@ -81,17 +85,35 @@ impl Client {
         message
     }
 
-    /// Returns the answer, an object with `result` or `error`.
-    fn answer(&mut self, method: &str, params: Value) -> Value {
+    /// Sends a request, and returns its id.
+    fn start(&mut self, method: &str, params: Value) -> i64 {
         self.next += 1;
-        let id = self.next;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
+        self.next
+    }
+
+    /// Returns the next message that a condition is true for.
+    fn until(&mut self, is_found: impl Fn(&Value) -> bool) -> Value {
         loop {
             let message = self.receive();
-            if message["id"] == id {
+            if is_found(&message) {
                 return message;
             }
         }
+    }
+
+    /// Returns the answer, an object with `result` or `error`.
+    fn answer(&mut self, method: &str, params: Value) -> Value {
+        let id = self.start(method, params);
+        self.until(|message| message["id"] == id)
+    }
+
+    /// Sends bytes as a message.
+    fn send_bytes(&mut self, body: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        write!(input, "Content-Length: {}\r\n\r\n", body.len()).unwrap();
+        input.write_all(body).unwrap();
+        input.flush().unwrap();
     }
 
     fn request(&mut self, method: &str, params: Value) -> Value {
@@ -375,30 +397,171 @@ fn hostile_texts_and_messages_have_messages() {
     assert_eq!(unknown["error"]["code"], -32601);
     let closed = client.answer("textDocument/hover", json!({"textDocument": {"uri": "untitled:closed"}}));
     assert!(closed["error"]["message"].as_str().unwrap().contains("not open"));
-    for params in [
-        json!({}),
-        json!(3),
-        json!({"textDocument": {"uri": "untitled:half"}, "position": {"line": -1, "character": 1.5}}),
-    ] {
-        client.answer("textDocument/hover", params.clone());
-        client.answer("textDocument/rename", params.clone());
-        client.answer("workspace/executeCommand", params);
-    }
     client.close();
-    for bad in
-        ["Content-Length: 3\r\n\r\n{]}", "garbage\r\n\r\n", "Content-Length: x\r\n\r\n", "Content-Length: 2\r\n\r\n{}"]
-    {
+}
+
+/// The code of the error of an answer.
+fn code(answer: &Value) -> i64 {
+    answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{answer}"))
+}
+
+#[test]
+fn malformed_messages_have_errors_and_the_server_lives() {
+    let mut client = Client::raw();
+    let early = client.answer("textDocument/hover", json!({}));
+    assert_eq!(code(&early), -32002);
+    client.notify("textDocument/didOpen", json!({}));
+    let mut client = client.initialized(true, Value::Null);
+    assert_eq!(code(&client.answer("initialize", json!({}))), -32600);
+    for (body, expected) in [
+        (&b"{]"[..], -32700),
+        (b"\xff\xfe", -32700),
+        (b"{}", -32600),
+        (b"[]", -32600),
+        (br#"{"id": null, "method": "shutdown"}"#, -32600),
+        (br#"{"id": [1], "method": "shutdown"}"#, -32600),
+    ] {
+        client.send_bytes(body);
+        let answer = client.receive();
+        assert!(answer["id"].is_null() && code(&answer) == expected, "{answer}");
+    }
+    let uri = "untitled:half";
+    client.open(uri, "methods:\n  f:\n    inputs: [x");
+    for method in ["hover", "rename", "inlayHint", "selectionRange", "codeAction", "semanticTokens/range"] {
+        for params in [
+            json!({}),
+            json!(3),
+            json!({"textDocument": {"uri": uri}}),
+            json!({"textDocument": {"uri": uri}, "position": {"line": -1, "character": 1.5}, "range": [], "positions": [0]}),
+        ] {
+            let answer = client.answer(&format!("textDocument/{method}"), params.clone());
+            assert_eq!(code(&answer), -32602, "{method} {params}: {answer}");
+        }
+    }
+    for params in [json!({}), json!({"command": "sh", "arguments": [uri, "f"]})] {
+        assert_eq!(code(&client.answer("workspace/executeCommand", params)), -32602);
+    }
+    for unsaved in ["untitled:half", "http://localhost/m.yaml", "file:///%"] {
+        let params = json!({"command": "pte-emit.run", "arguments": [unsaved, "f"]});
+        assert_eq!(code(&client.answer("workspace/executeCommand", params)), -32803);
+    }
+    for (method, params) in [
+        ("didOpen", json!({"textDocument": {"uri": uri, "text": 3}})),
+        ("didOpen", json!([])),
+        ("didChange", json!({"textDocument": {"uri": "untitled:unknown"}, "contentChanges": []})),
+        ("didChange", json!({"textDocument": {"uri": uri}, "contentChanges": 3})),
+        ("didChange", json!({"textDocument": {"uri": uri}, "contentChanges": [{"range": 1, "text": "x"}]})),
+        ("didClose", json!({"textDocument": {"uri": "untitled:unknown"}})),
+        ("didClose", json!({"textDocument": {"uri": null}})),
+    ] {
+        client.notify(&format!("textDocument/{method}"), params.clone());
+        let warned = client.until(|message| message["method"] == "window/showMessage");
+        let text = warned["params"]["message"].as_str().unwrap().to_owned();
+        assert!(text.starts_with(&format!("pte-emit: `textDocument/{method}` is ignored: ")), "{params}: {text}");
+    }
+    for (method, params) in [
+        ("$/cancelRequest", json!({"id": {}})),
+        ("window/workDoneProgress/cancel", json!(null)),
+        ("workspace/didChangeConfiguration", json!(3)),
+        ("unknown/notification", json!({})),
+    ] {
+        client.notify(method, params);
+    }
+    let hover = client
+        .request("textDocument/hover", json!({"textDocument": {"uri": uri}, "position": {"line": 0, "character": 1}}));
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("methods"), "{hover}");
+    let closed = client.answer("textDocument/hover", json!({"textDocument": {"uri": "http://unknown"}}));
+    assert_eq!(code(&closed), -32803);
+    assert_eq!(client.request("shutdown", Value::Null), Value::Null);
+    assert_eq!(code(&client.answer("textDocument/hover", json!({}))), -32600);
+    client.notify("exit", Value::Null);
+    assert!(client.child.wait().unwrap().success());
+    // `exit` without `shutdown` is status 1.
+    let mut client = Client::new(true, json!({}));
+    client.notify("exit", Value::Null);
+    assert_eq!(client.child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn input_that_is_no_message_ends_the_server_with_an_error() {
+    for (bytes, message) in [
+        ("garbage\r\n\r\n", "expected `Content-Length: BYTES`"),
+        ("Content-Length: x\r\n\r\n", "expected a number of bytes in `Content-Length`"),
+        ("Content-Length: 99999999999999999999999\r\n\r\n", "expected a number of bytes in `Content-Length`"),
+        ("Content-Length: 4000000000000\r\n\r\n{}", "the input ends after 2 of 4000000000000 bytes"),
+        ("Content-Length: 3\r\n\r\n{", "the input ends after 1 of 3 bytes"),
+    ] {
         let mut client = Client::raw();
-        client.input.as_mut().unwrap().write_all(bad.as_bytes()).unwrap();
+        client.input.as_mut().unwrap().write_all(bytes.as_bytes()).unwrap();
         drop(client.input.take());
         let status = client.child.wait().unwrap();
         let mut error = String::new();
         client.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-        assert!(
-            matches!(status.code(), Some(1..=3)) && !error.contains("panicked") && !error.is_empty(),
-            "{bad}: {status} {error}"
-        );
+        assert!(matches!(status.code(), Some(1 | 3)) && error.contains(message), "{bytes}: {status} {error}");
     }
+}
+
+#[test]
+fn a_text_of_100_mb_is_not_analysed() {
+    let mut client = Client::new(false, json!({}));
+    let uri = "untitled:large";
+    client.open(uri, &"# \u{e9}\n".repeat(20 << 20));
+    assert_eq!(client.diagnostics(uri, 1)[0]["code"], "Y-35");
+    let range = json!({"start": {"line": 1, "character": 0}, "end": {"line": 30 << 20, "character": 0}});
+    let change = json!({"range": range, "text": "methods: {}\n"});
+    let document = json!({"uri": uri, "version": 2});
+    client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}));
+    client.diagnostics(uri, 2);
+    let params = json!({"textDocument": {"uri": uri}, "position": {"line": 1, "character": 2}});
+    assert!(!client.request("textDocument/hover", params).is_null());
+    client.close();
+}
+
+/// A command whose runner hangs: the server answers, the command can be cancelled, and its runner ends.
+#[cfg(unix)]
+#[test]
+fn a_command_that_hangs_does_not_block_the_server() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (yaml, script, pids) = (folder.path().join("m.yaml"), folder.path().join("runner"), folder.path().join("pids"));
+    let text = "methods: {f: {values: {n: 3}, outputs: [n]}}\n";
+    std::fs::write(&yaml, text).unwrap();
+    std::fs::write(&script, format!("#!/bin/sh\necho $$ >> '{}'\nexec sleep 1000\n", pids.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+    let mut client = Client::with(command.env("PTE_EMIT_RUNNER", &script)).initialized(true, json!({}));
+    let uri = uri(&yaml);
+    client.open(&uri, text);
+    let run = |token: &Value| json!({"command": "pte-emit.run", "arguments": [uri, "f"], "workDoneToken": token});
+    let runners = || std::fs::read_to_string(&pids).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>();
+    for (round, token) in [json!("token"), json!(7), Value::Null].into_iter().enumerate() {
+        let id = client.start("workspace/executeCommand", run(&token));
+        // The runner has begun.
+        while runners().len() <= round {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let position = json!({"line": 0, "character": 24});
+        let hover = client.request("textDocument/hover", json!({"textDocument": {"uri": uri}, "position": position}));
+        assert!(hover["contents"]["value"].as_str().unwrap().contains("value"), "{hover}");
+        if round == 0 {
+            client.notify("window/workDoneProgress/cancel", json!({"token": token}));
+            let end = client.until(|message| message["params"]["value"]["kind"] == "end");
+            assert_eq!(end["params"]["token"], token);
+        } else {
+            client.notify("$/cancelRequest", json!({"id": id}));
+        }
+        let answer = client.until(|message| message["id"] == id);
+        assert_eq!(code(&answer), -32800, "{answer}");
+        let runner = &runners()[round];
+        // It is killed with the command, not only left.
+        assert!(!Path::new("/proc/self").exists() || !Path::new("/proc").join(runner).join("exe").exists());
+    }
+    // Commands beyond the limit are refused, and those that run end with the server.
+    (0..8).for_each(|_| _ = client.start("workspace/executeCommand", run(&Value::Null)));
+    let refused = client.answer("workspace/executeCommand", run(&Value::Null));
+    assert!(refused["error"]["message"].as_str().unwrap().starts_with("8 commands are running"), "{refused}");
+    client.close();
+    assert!(runners().iter().all(|runner| !Path::new("/proc").join(runner).join("exe").exists()));
 }
 
 #[test]

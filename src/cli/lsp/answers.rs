@@ -12,6 +12,7 @@ use super::commands;
 use super::documents::uri_of;
 use super::positions::Positions;
 use super::settings::Client;
+use super::transport::{ErrorCode, ResponseError};
 
 /// Address of the pages that explain codes.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/");
@@ -34,45 +35,52 @@ pub struct Subject<'a> {
     pub client: Client,
 }
 
-/// Answer of a request about a text.
-type Answer = Option<Result<Value, String>>;
-
 impl Subject<'_> {
-    /// Answers a request; `None` for an unknown method. The error is a message for the user.
-    pub fn answer(&self, method: &str, params: &Value) -> Answer {
-        Some(Ok(match method {
-            "textDocument/hover" => self.hover(params),
-            "textDocument/completion" => self.completion(params),
-            "textDocument/signatureHelp" => self.signature(params),
-            "textDocument/definition" => self
-                .at(params)
-                .and_then(|at| self.analysis.definition(at))
-                .map_or(Value::Null, |range| self.location(&range)),
-            "textDocument/references" => self.references(params),
-            "textDocument/documentHighlight" => self.highlights(params),
-            "textDocument/prepareRename" => return Some(self.prepare_rename(params)),
-            "textDocument/rename" => return Some(self.rename(params)),
-            "textDocument/inlayHint" => self.hints(params),
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// An unknown method, malformed parameters, and messages for the user.
+    pub fn answer(&self, method: &str, params: &Value) -> Result<Value, ResponseError> {
+        Ok(match method {
+            "textDocument/hover" => self.hover(self.at(params)?),
+            "textDocument/completion" => self.completion(self.at(params)?),
+            "textDocument/signatureHelp" => self.signature(self.at(params)?),
+            "textDocument/definition" => {
+                self.analysis.definition(self.at(params)?).map_or(Value::Null, |range| self.location(&range))
+            }
+            "textDocument/references" => self.references(self.at(params)?, params),
+            "textDocument/documentHighlight" => self.highlights(self.at(params)?),
+            // Nothing to rename is no error.
+            "textDocument/prepareRename" => {
+                self.analysis.renameable(self.at(params)?).map_or(Value::Null, |range| self.range(&range))
+            }
+            "textDocument/rename" => self.rename(self.at(params)?, params)?,
+            "textDocument/inlayHint" => self.hints(self.range_of(params)?),
             "textDocument/documentSymbol" => self.analysis.symbols().iter().map(|item| self.outline(item)).collect(),
             "textDocument/foldingRange" => self.folding(),
-            "textDocument/selectionRange" => self.selections(params),
+            "textDocument/selectionRange" => self.selections(params)?,
             "textDocument/semanticTokens/full" => self.tokens(&(0..usize::MAX)),
-            "textDocument/semanticTokens/range" => self.tokens(&self.range_of(params)),
+            "textDocument/semanticTokens/range" => self.tokens(&self.range_of(params)?),
             "textDocument/documentLink" => self.links(),
-            "textDocument/codeAction" => self.actions(params),
+            "textDocument/codeAction" => self.actions(self.range_of(params)?, params),
             "textDocument/codeLens" => self.lenses(),
-            "textDocument/formatting" => return Some(self.analysis.formatting().map(|edits| self.edits(&edits))),
-            _ => return None,
-        }))
+            "textDocument/formatting" => self.edits(&self.analysis.formatting()?),
+            _ => return Err(ResponseError::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
+        })
     }
 
-    fn at(&self, params: &Value) -> Option<usize> {
-        self.positions.offset_of(&params["position"])
+    fn at(&self, params: &Value) -> Result<usize, ResponseError> {
+        self.position(&params["position"])
     }
 
-    fn range_of(&self, params: &Value) -> Range<usize> {
-        let all = 0..self.analysis.text().len();
-        self.positions.range_of(&params["range"]).unwrap_or(all)
+    fn position(&self, position: &Value) -> Result<usize, ResponseError> {
+        let at = self.positions.offset_of(position);
+        at.ok_or_else(|| malformed(&format!("expected a position, found {position}")))
+    }
+
+    fn range_of(&self, params: &Value) -> Result<Range<usize>, ResponseError> {
+        let range = self.positions.range_of(&params["range"]);
+        range.ok_or_else(|| malformed(&format!("expected a range, found {}", params["range"])))
     }
 
     fn range(&self, range: &Range<usize>) -> Value {
@@ -115,13 +123,13 @@ impl Subject<'_> {
         found
     }
 
-    fn hover(&self, params: &Value) -> Value {
-        let Some(hover) = self.at(params).and_then(|at| self.analysis.hover(at)) else { return Value::Null };
+    fn hover(&self, at: usize) -> Value {
+        let Some(hover) = self.analysis.hover(at) else { return Value::Null };
         json!({"contents": markdown(&hover.text), "range": self.range(&hover.range)})
     }
 
-    fn completion(&self, params: &Value) -> Value {
-        let items = self.at(params).map(|at| self.analysis.completions(at)).unwrap_or_default();
+    fn completion(&self, at: usize) -> Value {
+        let items = self.analysis.completions(at);
         let items: Vec<Value> =
             items.iter().enumerate().map(|(index, item)| self.completion_item(index, item)).collect();
         json!({"isIncomplete": false, "items": items})
@@ -154,8 +162,8 @@ impl Subject<'_> {
         found
     }
 
-    fn signature(&self, params: &Value) -> Value {
-        let Some(found) = self.at(params).and_then(|at| self.analysis.signature(at)) else { return Value::Null };
+    fn signature(&self, at: usize) -> Value {
+        let Some(found) = self.analysis.signature(at) else { return Value::Null };
         let arguments = found.arguments.iter().map(|range| json!({"label": &found.label[range.clone()]}));
         let mut signature = json!({
             "label": found.label,
@@ -168,29 +176,22 @@ impl Subject<'_> {
         json!({"signatures": [signature], "activeSignature": 0, "activeParameter": found.active.unwrap_or(0)})
     }
 
-    fn references(&self, params: &Value) -> Value {
+    fn references(&self, at: usize, params: &Value) -> Value {
         let with_declaration = params["context"]["includeDeclaration"] != false;
-        let found = self.at(params).map(|at| self.analysis.references(at)).unwrap_or_default();
+        let found = self.analysis.references(at);
         let found = found.iter().filter(|reference| with_declaration || !reference.declares);
         found.map(|reference| self.location(&reference.range)).collect()
     }
 
-    fn highlights(&self, params: &Value) -> Value {
-        let found = self.at(params).map(|at| self.analysis.references(at)).unwrap_or_default();
+    fn highlights(&self, at: usize) -> Value {
+        let found = self.analysis.references(at);
         let kind = |writes| if writes { 3 } else { 2 };
         found.iter().map(|found| json!({"range": self.range(&found.range), "kind": kind(found.writes)})).collect()
     }
 
-    fn prepare_rename(&self, params: &Value) -> Result<Value, String> {
-        let at = self.at(params).ok_or("no position")?;
-        // Nothing to rename is no error.
-        Ok(self.analysis.renameable(at).map_or(Value::Null, |range| self.range(&range)))
-    }
-
-    fn rename(&self, params: &Value) -> Result<Value, String> {
-        let at = self.at(params).ok_or("no position")?;
-        let edits = self.analysis.rename(at, params["newName"].as_str().unwrap_or_default())?;
-        Ok(self.changes(&edits))
+    fn rename(&self, at: usize, params: &Value) -> Result<Value, ResponseError> {
+        let new = params["newName"].as_str().ok_or_else(|| malformed("expected `newName`, a string"))?;
+        Ok(self.changes(&self.analysis.rename(at, new)?))
     }
 
     fn edits(&self, edits: &[TextEdit]) -> Value {
@@ -201,12 +202,12 @@ impl Subject<'_> {
         json!({"changes": {self.uri: self.edits(edits)}})
     }
 
-    fn hints(&self, params: &Value) -> Value {
+    fn hints(&self, range: Range<usize>) -> Value {
         let hint = |hint: &pte_emit::language::InlayHint| {
             let kind = if hint.kind == HintKind::Argument { 2 } else { 1 };
             json!({"position": self.positions.position(hint.at), "label": hint.label, "kind": kind})
         };
-        self.analysis.hints(self.range_of(params)).iter().map(hint).collect()
+        self.analysis.hints(range).iter().map(hint).collect()
     }
 
     fn outline(&self, item: &OutlineItem) -> Value {
@@ -235,16 +236,16 @@ impl Subject<'_> {
         self.analysis.folding().into_iter().filter_map(fold).collect()
     }
 
-    fn selections(&self, params: &Value) -> Value {
-        let positions = params["positions"].as_array().cloned().unwrap_or_default();
+    fn selections(&self, params: &Value) -> Result<Value, ResponseError> {
+        let positions = params["positions"].as_array().ok_or_else(|| malformed("expected `positions`, a list"))?;
         let selection = |position: &Value| {
-            let at = self.positions.offset_of(position).unwrap_or(0);
+            let at = self.position(position)?;
             let ranges = self.analysis.selection(at);
             let parent = ranges.iter().rev().fold(Value::Null, |parent, range| match parent {
                 Value::Null => json!({"range": self.range(range)}),
                 parent => json!({"range": self.range(range), "parent": parent}),
             });
-            if parent.is_null() { json!({"range": self.range(&(at..at))}) } else { parent }
+            Ok(if parent.is_null() { json!({"range": self.range(&(at..at))}) } else { parent })
         };
         positions.iter().map(selection).collect()
     }
@@ -273,7 +274,7 @@ impl Subject<'_> {
         self.analysis.links().iter().map(link).collect()
     }
 
-    fn actions(&self, params: &Value) -> Value {
+    fn actions(&self, range: Range<usize>, params: &Value) -> Value {
         let given = params["context"]["diagnostics"].as_array().cloned().unwrap_or_default();
         let action = |action: &SourceAction| {
             let kind = if action.corrects.is_some() { "quickfix" } else { "refactor" };
@@ -286,7 +287,7 @@ impl Subject<'_> {
             }
             found
         };
-        self.analysis.actions(self.range_of(params)).iter().map(action).collect()
+        self.analysis.actions(range).iter().map(action).collect()
     }
 
     fn lenses(&self) -> Value {
@@ -300,6 +301,10 @@ impl Subject<'_> {
         };
         self.analysis.lenses().iter().map(lens).collect()
     }
+}
+
+fn malformed(message: &str) -> ResponseError {
+    ResponseError::new(ErrorCode::InvalidParams, message)
 }
 
 fn markdown(text: &str) -> Value {

@@ -32,34 +32,38 @@ impl OpenTexts {
     }
 
     /// Applies `textDocument/didOpen`, `didChange` or `didClose`. Returns the URI, and the text unless it is closed.
-    pub fn apply(&mut self, method: &str, params: &Value) -> Option<(String, Option<OpenText>)> {
+    ///
+    /// # Errors
+    /// Malformed parameters, or a text that is not open; nothing is changed.
+    pub fn apply(&mut self, method: &str, params: &Value) -> Result<(String, Option<OpenText>), String> {
         let document = &params["textDocument"];
-        let uri = document["uri"].as_str()?.to_owned();
+        let uri = document["uri"].as_str().ok_or("expected `textDocument` with `uri`, a string")?.to_owned();
         let version = document["version"].as_i64().unwrap_or(0);
         match method {
             "textDocument/didOpen" => {
-                let text = document["text"].as_str()?.into();
+                let text = document["text"].as_str().ok_or("expected `textDocument` with `text`, a string")?.into();
                 self.texts.insert(uri.clone(), OpenText { version, text });
             }
             "textDocument/didChange" => {
-                let mut text = self.texts.get(&uri)?.text.to_string();
-                for change in params["contentChanges"].as_array()? {
-                    let new = change["text"].as_str()?;
+                let open = self.texts.get_mut(&uri).ok_or_else(|| format!("`{uri}` is not open"))?;
+                let mut text = open.text.to_string();
+                for change in params["contentChanges"].as_array().ok_or("expected `contentChanges`, a list")? {
+                    let new = change["text"].as_str().ok_or("expected a change with `text`, a string")?;
                     match change.get("range").filter(|range| !range.is_null()) {
                         Some(range) => {
-                            let range = Positions::new(&text, self.encoding).range_of(range)?;
+                            let found = Positions::new(&text, self.encoding).range_of(range);
+                            let range = found.ok_or_else(|| format!("expected a range, found {range}"))?;
                             text.replace_range(range, new);
                         }
                         None => text = new.to_owned(),
                     }
                 }
-                self.texts.insert(uri.clone(), OpenText { version, text: text.into() });
+                *open = OpenText { version, text: text.into() };
             }
-            "textDocument/didClose" => _ = self.texts.remove(&uri),
-            _ => return None,
+            _ => _ = self.texts.remove(&uri).ok_or_else(|| format!("`{uri}` is not open"))?,
         }
         let open = self.texts.get(&uri).cloned();
-        Some((uri, open))
+        Ok((uri, open))
     }
 }
 
@@ -112,13 +116,14 @@ mod tests {
     fn changes_are_applied_in_their_order() {
         let mut texts = OpenTexts::new(OffsetUnits::Utf16);
         let document = json!({"uri": "x", "version": 1, "text": "\u{1f600}b\nc"});
-        texts.apply("textDocument/didOpen", &json!({"textDocument": document}));
+        texts.apply("textDocument/didOpen", &json!({"textDocument": document})).unwrap();
         let change = |line, from: u32, to: u32, text: &str| json!({"text": text, "range": {"start": {"line": line, "character": from}, "end": {"line": line, "character": to}}});
         let changes = json!([change(0, 2, 3, "x\ny"), change(1, 0, 1, "z"), change(2, 5, 9, "!")]);
         let changed = json!({"textDocument": {"uri": "x", "version": 2}, "contentChanges": changes});
         let (_, open) = texts.apply("textDocument/didChange", &changed).unwrap();
         assert_eq!(open.map(|open| (open.version, open.text.to_string())), Some((2, "\u{1f600}x\nz\nc!".to_owned())));
         assert!(texts.apply("textDocument/didClose", &changed).unwrap().1.is_none());
-        assert!(texts.apply("textDocument/didChange", &changed).is_none());
+        let malformed = texts.apply("textDocument/didChange", &changed);
+        assert_eq!(malformed.unwrap_err(), "`x` is not open");
     }
 }

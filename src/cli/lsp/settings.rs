@@ -15,6 +15,8 @@ pub struct Client {
     pub encoding: OffsetUnits,
     /// Completions may have places to fill in.
     pub snippets: bool,
+    /// The server may create progress of its own.
+    pub progress: bool,
 }
 
 impl Client {
@@ -26,6 +28,7 @@ impl Client {
         Client {
             encoding: if has_utf8 { OffsetUnits::Utf8 } else { OffsetUnits::Utf16 },
             snippets: capabilities["textDocument"]["completion"]["completionItem"]["snippetSupport"] == true,
+            progress: capabilities["window"]["workDoneProgress"] == true,
         }
     }
 }
