@@ -37,8 +37,7 @@ use pte_transform::internalize::{InternalRequest, Internalized};
 use pte_transform::pattern::Pattern;
 use pte_transform::prune::{OverwrittenResult, PrunedParts};
 use pte_transform::remap::Remap;
-use pte_yaml::repeat::Spans;
-use pte_yaml::tree::NodeId;
+use pte_yaml::tree::{NodeId, SourceNode};
 
 /// Default of [`AssembleOptions::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
@@ -185,14 +184,7 @@ impl Document {
             let syntax = |error: pte_yaml::tree::SyntaxError| source.error(vec![error.diagnostic()]);
             let mut tree = pte_yaml::tree::parse(source.text()).map_err(syntax)?;
             let copies = pte_yaml::repeat::expand(&mut tree, source.text()).map_err(syntax)?;
-            let spans = LazyCell::new(|| Spans::new(source.text()));
-            let mut strings = pte_yaml::template::unquote(&mut tree, &source.quoted_numbers, |id| spans.get(id));
-            strings.extend(copies.strings);
-            let (document, found) = ir::decode::decode(tree, strings);
-            if found.iter().any(NodeDiagnostic::is_error) {
-                // Resolving would report names of undecoded nodes as unknown.
-                return Err(Error::new(source.report_nodes(found)));
-            }
+            let (document, found) = decoded(source, tree, copies.strings)?;
             messages = found;
             Ok(document)
         })?;
@@ -220,33 +212,55 @@ impl Document {
     /// # Errors
     /// Those of [`Document::resolve`], except of tests.
     pub(crate) fn resolve_with_invalid_tests(self) -> Result<(Resolved, Vec<InvalidTest>), Error> {
-        let Document { decoded, mut messages } = self;
-        let source = decoded.borrow_owner().clone();
-        let document = decoded.borrow_dependent();
-        let resolved = ir::resolve::resolve(document, &source.files);
-        let mut resolved = resolved.map_err(|messages| Error::new(source.report_nodes(messages)))?;
-        messages.append(&mut resolved.diagnostics);
-        let mut layout = LayoutConfig::default();
-        resolved.options.apply(&mut layout);
-        let found = Resolved {
-            program: resolved.program,
-            tests: resolved.tests,
-            name: document.name.as_ref().map(|name| name.value.to_string()),
-            layout,
-            runtime: resolved.runtime,
-            former: Vec::new(),
-            stated: resolved.options,
-            overrides: resolved.overrides,
-            has_methods: resolved.has_methods,
-            source,
-            origins: resolved.origins,
-            messages,
-            gaps: resolved.gaps,
-            reported_operators: resolved.reported_operators,
-            files: resolved.files,
-        };
-        Ok((found, resolved.invalid_tests))
+        let Document { decoded, messages } = self;
+        resolved(decoded.borrow_owner(), decoded.borrow_dependent(), messages)
     }
+}
+
+/// Decodes the tree of a source, without repetitions. `strings` are its numbers that counters became.
+fn decoded<'a>(
+    source: &Source,
+    mut tree: SourceNode<'a>,
+    strings: HashMap<NodeId, String>,
+) -> Result<(ParsedDocument<'a>, Vec<NodeDiagnostic>), Error> {
+    let span = |id| source.spans().and_then(|spans| spans.get(id));
+    let mut all = pte_yaml::template::unquote(&mut tree, &source.quoted_numbers, span);
+    all.extend(strings);
+    let (document, messages) = ir::decode::decode(tree, all);
+    // Resolving would report names of undecoded nodes as unknown.
+    let has_errors = messages.iter().any(NodeDiagnostic::is_error);
+    if has_errors { Err(Error::new(source.report_nodes(messages))) } else { Ok((document, messages)) }
+}
+
+/// Resolves a decoded source; see [`Document::resolve_with_invalid_tests`].
+fn resolved(
+    source: &Arc<Source>,
+    document: &ParsedDocument<'_>,
+    mut messages: Vec<NodeDiagnostic>,
+) -> Result<(Resolved, Vec<InvalidTest>), Error> {
+    let resolved = ir::resolve::resolve(document, &source.files);
+    let mut resolved = resolved.map_err(|messages| Error::new(source.report_nodes(messages)))?;
+    messages.append(&mut resolved.diagnostics);
+    let mut layout = LayoutConfig::default();
+    resolved.options.apply(&mut layout);
+    let found = Resolved {
+        program: resolved.program,
+        tests: resolved.tests,
+        name: document.name.as_ref().map(|name| name.value.to_string()),
+        layout,
+        runtime: resolved.runtime,
+        former: Vec::new(),
+        stated: resolved.options,
+        overrides: resolved.overrides,
+        has_methods: resolved.has_methods,
+        source: source.clone(),
+        origins: resolved.origins,
+        messages,
+        gaps: resolved.gaps,
+        reported_operators: resolved.reported_operators,
+        files: resolved.files,
+    };
+    Ok((found, resolved.invalid_tests))
 }
 
 fn read_origin(origin: &Origin) -> io::Result<Resolved> {
@@ -297,6 +311,19 @@ impl From<Program> for Resolved {
 }
 
 impl Resolved {
+    /// Resolves a source whose tree is known, as [`Document::parse`] and [`Document::resolve_with_invalid_tests`] do.
+    ///
+    /// # Errors
+    /// Those of both.
+    pub(crate) fn of_tree(
+        source: &Arc<Source>,
+        tree: SourceNode<'_>,
+        strings: HashMap<NodeId, String>,
+    ) -> Result<(Resolved, Vec<InvalidTest>), Error> {
+        let (document, messages) = decoded(source, tree, strings)?;
+        resolved(source, &document, messages)
+    }
+
     /// Reads a binary file and its layout options; see [`crate::Model::resolve`].
     ///
     /// # Errors

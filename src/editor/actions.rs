@@ -47,7 +47,7 @@ impl Analysis {
     /// Declares what is inferred: the result at an offset, and all results of its method.
     fn declared_results(&self, document: &SourceDocument, at: usize) -> Vec<SourceAction> {
         let symbols = document.symbols();
-        let name = symbols.at(at).filter(|name| name.declares && name.writes);
+        let name = symbols.at(at).filter(|name| name.declares && name.writes && !name.is_copy);
         let Some(name) = name else { return Vec::new() };
         let method = symbols.symbols[name.symbol].method;
         let declaration = |symbol: usize| {
@@ -108,7 +108,9 @@ impl Analysis {
         let same: Vec<usize> = symbols.names(NameKind::Value, method).map(|(symbol, _)| symbol).collect();
         let mut found = Vec::new();
         let one: Vec<Range<usize>> = declared(name.symbol).into_iter().collect();
-        let all: Vec<Range<usize>> = same.into_iter().filter_map(declared).collect();
+        let mut all: Vec<Range<usize>> = same.into_iter().filter_map(declared).collect();
+        // Copies of a repetition have one declaration.
+        all.dedup();
         for (title, ranges) in [
             ("leave out this declaration, which is inferred", one),
             ("leave out all declarations that are inferred", all),

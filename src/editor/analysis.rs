@@ -131,7 +131,7 @@ impl SourceDocument {
 
     /// Returns what the assembler knows.
     pub fn facts(&self, options: &LanguageOptions) -> &Facts {
-        self.facts.get_or_init(|| Facts::new(&self.source, options))
+        self.facts.get_or_init(|| Facts::new(&self.syntax, &self.source, options))
     }
 
     /// Returns the assembled document; if it has errors, one without the parts that have them.
@@ -194,7 +194,7 @@ impl Analysis {
             let source = Source {
                 name: name.clone(),
                 files: files.clone(),
-                content: SourceContent::Text(syntax.text().clone()),
+                content: SourceContent::Text(syntax.source().clone()),
                 lines_before,
                 document: (!is_single).then_some(index + 1),
                 quoted_numbers: if syntax.error.is_none() { quoted.collect() } else { Vec::new() },

@@ -12,7 +12,7 @@ use super::hover;
 use super::outline::file_path;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{CompletionItem, CompletionKind};
-use super::symbols::{self, NameKind, Symbol};
+use super::symbols::{self, NameKind, Symbol, WrittenNames};
 use crate::facade::source::Source;
 use crate::ir::shape::{Form, KeySpec, Shape};
 use crate::ir::yaml;
@@ -23,6 +23,7 @@ use pte_model::format::ScalarType;
 use pte_model::program::EValue;
 use pte_operators::{Base, OperatorDescription, Role};
 use pte_releases::Release;
+use pte_yaml::repeat;
 use pte_yaml::tree::NodeValue;
 
 /// Word that stands at the offset.
@@ -287,8 +288,9 @@ impl<'a> Completions<'a> {
         let base = if kind == NameKind::Value { self.argument(place) } else { None };
         let own = self.analysis.at(self.range.start).map(|(document, _)| document);
         let known = own.and_then(|document| document.assembled(&self.analysis.options));
-        let names: Vec<&Symbol> = index.names(kind, scope).map(|(_, symbol)| symbol).collect();
-        for symbol in names {
+        let is_repeated = self.trail.iter().any(|place| repeat::parts(place.node).is_some());
+        let mut written = WrittenNames::new(&self.document.syntax);
+        for (number, symbol) in index.names(kind, scope) {
             let method = symbol.method.wrapping_sub(1);
             let value = known.and_then(|known| known.evalue(method, known.value(method, &symbol.name)?));
             let is_tensor = match value {
@@ -299,7 +301,13 @@ impl<'a> Completions<'a> {
                 continue;
             }
             let detail = value.map_or_else(|| hover::kind_name(kind).to_owned(), pte_inspect::summary::describe);
-            self.add(0, &symbol.name, CompletionKind::Name, &detail, "", escaped(&yaml::text(&symbol.name)));
+            // In a repetition, names are those with its counters.
+            let declaration = index.of(number).find(|name| name.declares && name.is_copy && is_repeated);
+            let (name, text) = match declaration.map(|declaration| written.written(declaration)) {
+                Some(name) => (name, name.into()),
+                None => (&*symbol.name, yaml::text(&symbol.name)),
+            };
+            self.add(0, name, CompletionKind::Name, &detail, "", escaped(&text));
         }
     }
 

@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::options::LanguageOptions;
+use super::tree::Syntax;
 use crate::facade::documents::findings::Level;
 use crate::facade::documents::validation::validate_source;
 use crate::facade::inspection::MemoryOptions;
 use crate::facade::model::Model;
 use crate::facade::source::Source;
+use crate::ir::resolve::InvalidTest;
 use crate::ir::resolve::origins::Origins;
-use crate::pipeline::{AssembleOptions, Document};
+use crate::pipeline::{AssembleOptions, Document, Resolved};
 use pte_check::{CheckOptions, Finding, Findings};
 use pte_inspect::summary::describe;
 use pte_memory::memory::{PlannedTensor, ProgramMemory};
@@ -51,9 +53,9 @@ const PREVIEW: u64 = 4096;
 const ELEMENTS: usize = 8;
 
 impl Facts {
-    /// Assembles a document.
-    pub fn new(source: &Arc<Source>, options: &LanguageOptions) -> Facts {
-        match Facts::assembled(source) {
+    /// Assembles a document, whose tree is known.
+    pub fn new(syntax: &Syntax, source: &Arc<Source>, options: &LanguageOptions) -> Facts {
+        match Facts::of_tree(syntax, source) {
             Ok(mut facts) => {
                 if let Some(assembled) = &facts.assembled {
                     facts.findings = findings(&assembled.model, options).unwrap_or_default();
@@ -64,6 +66,13 @@ impl Facts {
         }
     }
 
+    fn of_tree(syntax: &Syntax, source: &Arc<Source>) -> Result<Facts, Error> {
+        let root = syntax.expanded().map_err(|error| source.error(vec![error.clone().diagnostic()]))?;
+        let strings = syntax.source().spans().copies().strings.clone();
+        let (resolved, invalid_tests) = Resolved::of_tree(source, root.clone(), strings)?;
+        Ok(Facts::of_resolved(source, resolved, invalid_tests))
+    }
+
     fn failed(error: &Error) -> Facts {
         let messages = error.report().diagnostics.clone();
         Facts { messages, findings: Vec::new(), assembled: None }
@@ -72,6 +81,10 @@ impl Facts {
     /// Runs the stages. Errors of tests, and those of the layout, leave the program known.
     pub fn assembled(source: &Arc<Source>) -> Result<Facts, Error> {
         let (resolved, invalid_tests) = Document::parse(source)?.resolve_with_invalid_tests()?;
+        Ok(Facts::of_resolved(source, resolved, invalid_tests))
+    }
+
+    fn of_resolved(source: &Arc<Source>, resolved: Resolved, invalid_tests: Vec<InvalidTest>) -> Facts {
         let nodes = invalid_tests.into_iter().flat_map(|test| test.diagnostics).collect();
         let mut messages = source.report_nodes(nodes).diagnostics;
         let origins = resolved.origins.clone();
@@ -80,14 +93,14 @@ impl Facts {
             Ok(assembly) => assembly,
             Err(error) => {
                 messages.extend(error.report().diagnostics.iter().cloned());
-                return Ok(Facts { messages, findings: Vec::new(), assembled: None });
+                return Facts { messages, findings: Vec::new(), assembled: None };
             }
         };
         messages.extend(assembly.warnings.diagnostics.iter().cloned());
         let values = (0..origins.methods.len()).map(|method| origins.values(method).into_iter().collect()).collect();
         let model = Model::assembled_from(source.clone(), assembly);
         let assembled = Assembled { model, origins, values, memory: OnceLock::new() };
-        Ok(Facts { messages, findings: Vec::new(), assembled: Some(assembled) })
+        Facts { messages, findings: Vec::new(), assembled: Some(assembled) }
     }
 }
 

@@ -17,8 +17,13 @@ impl Analysis {
         let mut hints = Vec::new();
         for document in &self.documents {
             let inner = document.inner_range(&range);
-            for name in document.symbols().within(&inner).iter().filter(|name| name.writes && name.step.is_some()) {
-                self.add_result(document, name, &mut hints);
+            let names = document.symbols().within(&inner);
+            for copies in names.chunk_by(|left, right| left.range == right.range) {
+                let mut own = Vec::new();
+                for name in copies.iter().filter(|name| name.writes && name.step.is_some()) {
+                    self.add_result(document, name, &mut own);
+                }
+                hints.extend(joined(own));
             }
             if self.options.hint_arguments {
                 add_arguments(document, &inner, &mut hints);
@@ -49,6 +54,19 @@ impl Analysis {
             hints.push(InlayHint { at, label: format!(" @{pool}:{offset}+{bytes}"), kind: HintKind::Memory });
         }
     }
+}
+
+/// Combines the hints of the copies of a result: one of each kind, that of the first copy if they differ.
+fn joined(all: Vec<InlayHint>) -> Vec<InlayHint> {
+    let mut found: Vec<InlayHint> = Vec::new();
+    for hint in all {
+        match found.iter_mut().find(|first| first.kind == hint.kind) {
+            Some(first) if first.label != hint.label && !first.label.ends_with(", ...") => first.label += ", ...",
+            Some(_) => {}
+            None => found.push(hint),
+        }
+    }
+    found
 }
 
 /// Adds the names of arguments that are neither names nor lists of names.

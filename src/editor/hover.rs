@@ -40,7 +40,14 @@ impl Analysis {
     fn name(&self, document: &SourceDocument, name: &Occurrence) -> String {
         let symbols = document.symbols();
         let symbol = &symbols.symbols[name.symbol];
-        let mut text = format!("**{}** — {}", symbol.name, kind_name(symbol.kind));
+        let copies = symbols.symbols_at(name.range.start);
+        let written = document.syntax.text().get(name.range.clone()).unwrap_or_default();
+        let written = if copies.len() > 1 { written } else { &symbol.name };
+        let mut text = format!("**{written}** — {}", kind_name(symbol.kind));
+        if copies.len() > 1 {
+            let names = pte_model::diagnostics::first_names(copies.iter().map(|copy| &*symbols.symbols[*copy].name));
+            let _ = write!(text, ", for each copy of the repetition: {names}\n\nof `{}`:", symbol.name);
+        }
         if symbol.kind == NameKind::Value {
             text += &self.value(document, name);
         }
@@ -66,8 +73,7 @@ impl Analysis {
         let steps = |writes: bool| {
             let found = symbols.of(name.symbol).filter(|occurrence| occurrence.writes == writes);
             let steps: Vec<String> = found.filter_map(|occurrence| Some(occurrence.step?.to_string())).collect();
-            (!steps.is_empty() && !symbols.has_repetitions)
-                .then(|| pte_model::diagnostics::first_names(steps.iter().map(String::as_str)))
+            (!steps.is_empty()).then(|| pte_model::diagnostics::first_names(steps.iter().map(String::as_str)))
         };
         let uses = [("written by", steps(true)), ("read by", steps(false))];
         for (what, steps) in uses.into_iter().filter_map(|(what, steps)| Some((what, steps?))) {

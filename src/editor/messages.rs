@@ -136,9 +136,8 @@ fn whole(document: &SourceDocument, at: &Range<usize>) -> Range<usize> {
     if at.len() > 1 {
         return at.clone();
     }
-    let ranges = document.syntax.ranges();
-    let found = ranges.partition_point(|range| range.start < at.start);
-    let end = ranges.get(found).filter(|range| range.start == at.start).map_or(at.end, |range| range.end);
+    let end =
+        document.syntax.source().spans().first_at(at.start).map_or(at.end, |node| document.syntax.range(node).end);
     let text = document.syntax.text();
     let line = text.get(at.start..).and_then(|rest| rest.find('\n')).map_or(text.len(), |newline| at.start + newline);
     at.start..end.min(line).max(at.end)
@@ -172,6 +171,20 @@ mod tests {
         assert!(unused.contains(&"Y-40 `u`: unused value `u`".to_owned()), "{unused:?}");
         let finding = messages(&std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap());
         assert!(finding.iter().any(|message| message.starts_with("T-21 ")), "{finding:?}");
+    }
+
+    #[test]
+    fn an_error_in_a_repetition_is_reported_once_with_its_counters() {
+        let text = "methods:\n  f:\n    values:\n      a: {tensor: float32, sizes: [2]}\n    inputs: [a]\n    outputs: [b0]\n    instructions:\n      - {repeat: {i: 3}, do: [{kernel: aten::relu.out, args: [c$(i)], out: b$(i)}]}\n      - {repeat: {j: [4]}, do: [{kernel: aten::relu.out, args: [d$(j)], out: e}]}\n";
+        let found: Vec<String> = messages(text).into_iter().filter(|message| message.starts_with("Y-14")).collect();
+        let expected = [
+            "Y-14 `c$(i)`: unknown value `c0` in method `f` (i = 0, and 2 other copies): neither under `values` nor written before",
+            "Y-14 `d$(j)`: unknown value `d4` in method `f` (j = 4): neither under `values` nor written before",
+        ];
+        assert_eq!(found, expected);
+        let malformed = messages("methods: {f: {outputs: [{repeat: {i: 2}, do: [$(k)]}]}}");
+        assert_eq!(malformed.len(), 1, "{malformed:?}");
+        assert!(malformed[0].contains("unknown counter `k`; expected `$(i)` (i = 0)"), "{malformed:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::hover::kind_name;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{FileLink, LensKind, MethodLens, OutlineItem, OutlineKind};
 use super::symbols::NameKind;
+use pte_yaml::repeat;
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
 /// Maps whose entries are in the outline, by shape and key, with the kind of their names.
@@ -38,15 +39,19 @@ impl Analysis {
     /// Recurses to the depth of the outline.
     fn children(&self, document: &SourceDocument, trail: &[Place<'_>]) -> Vec<OutlineItem> {
         let Some(place) = trail.last() else { return Vec::new() };
-        let kind = place.holder.and_then(|(shape, spec)| {
+        let kind = places::holder(trail).and_then(|(shape, spec)| {
             NAMED.iter().find(|(of, key, _)| *of == shape.name && *key == spec.name).map(|(.., kind)| *kind)
         });
         let is_section = place.shape.is_some_and(|shape| SECTIONS.contains(&shape.name));
         match &place.node.value {
             NodeValue::Map(entries) if kind.is_some() || is_section => {
-                let item = |entry: &(MapKey<'_>, SourceNode<'_>)| {
-                    let (key, node) = entry;
-                    let below = [trail, &[place.below(entry)]].concat();
+                let item = |(key, node): &(MapKey<'_>, SourceNode<'_>)| {
+                    let mut below = [trail, &[place.child(0, (Some(key), node))]].concat();
+                    if let Some((counter, body)) = repeat::parts(node) {
+                        let body = node.children().find(|(_, child)| child.id == body.id);
+                        below.extend(body.and_then(|body| Some(below.last()?.child(0, body))));
+                        return repetition(document, node, counter, self.children(document, &below));
+                    }
                     let of_value = || self.value_detail(document, key, node);
                     let detail = if kind == Some(NameKind::Value) { of_value() } else { String::new() };
                     let selection = document.node_range(key.id);
@@ -64,15 +69,13 @@ impl Analysis {
                 };
                 entries.iter().map(item).collect()
             }
-            NodeValue::List(items) if is_instructions(place) => {
-                items.iter().map(|node| instruction(document, node)).collect()
-            }
+            NodeValue::List(items) if is_instructions(place) => instructions(document, items),
             NodeValue::List(items) if place.is_value_of("method", "chains") => {
                 let chain = |(index, node): (usize, &SourceNode<'_>)| {
                     let range = document.node_range(node.id);
                     let list = places::entry(node, "instructions").map(|list| &list.value);
                     let children = match list {
-                        Some(NodeValue::List(items)) => items.iter().map(|node| instruction(document, node)).collect(),
+                        Some(NodeValue::List(items)) => instructions(document, items),
                         _ => Vec::new(),
                     };
                     OutlineItem {
@@ -103,7 +106,7 @@ impl Analysis {
         let method = document.symbols().at(at).map(|found| &document.symbols().symbols[found.symbol]);
         let known = document.assembled(&self.options);
         let described =
-            known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &key.text));
+            known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &symbol.name));
         let dtype = places::entry(node, "tensor").map(|dtype| document.syntax.range(dtype.id));
         let dtype = || dtype.and_then(|range| document.syntax.text().get(range)).unwrap_or_default().to_owned();
         described.unwrap_or_else(dtype)
@@ -227,6 +230,36 @@ fn is_instructions(place: &Place<'_>) -> bool {
     place.is_value_of("method", "instructions") || place.is_value_of("chain", "instructions")
 }
 
+fn instructions(document: &SourceDocument, items: &[SourceNode<'_>]) -> Vec<OutlineItem> {
+    let item = |node: &SourceNode<'_>| match repeat::parts(node) {
+        Some((counter, body)) => {
+            let items = if let NodeValue::List(items) = &body.value { &items[..] } else { &[] };
+            repetition(document, node, counter, instructions(document, items))
+        }
+        None => instruction(document, node),
+    };
+    items.iter().map(item).collect()
+}
+
+/// Returns the item of a repetition, with what is repeated.
+fn repetition(
+    document: &SourceDocument,
+    node: &SourceNode<'_>,
+    counter: &SourceNode<'_>,
+    children: Vec<OutlineItem>,
+) -> OutlineItem {
+    let range = document.node_range(node.id);
+    let detail = document.syntax.text().get(document.syntax.range(counter.id)).unwrap_or_default();
+    OutlineItem {
+        name: repeat::REPEAT.to_owned(),
+        detail: detail.lines().next().unwrap_or_default().to_owned(),
+        kind: OutlineKind::Section,
+        selection: range.start..range.start,
+        range,
+        children,
+    }
+}
+
 fn instruction(document: &SourceDocument, node: &SourceNode<'_>) -> OutlineItem {
     let source = |name: &str| {
         let range = places::entry(node, name).map(|node| document.syntax.range(node.id))?;
@@ -267,6 +300,13 @@ mod tests {
     fn the_outline_has_methods_values_and_instructions() {
         let expected = "methods \n  f method\n    values \n      a float32 [2]\n    inputs \n    outputs \n    instructions \n      aten::relu.out b\n    tests \n";
         assert_eq!(lines(&analysis(TEXT).symbols(), 0), expected);
+    }
+
+    #[test]
+    fn a_repetition_contains_what_is_repeated() {
+        let text = "methods:\n  f:\n    values:\n      all: {repeat: {i: 2}, do: {x$(i): {tensor: float32, sizes: [2]}}}\n    inputs: [x0, x1]\n    outputs: [y1]\n    instructions:\n      - {repeat: {i: 2}, do: [{kernel: aten::relu.out, args: [x$(i)], out: y$(i)}]}\n";
+        let expected = "methods \n  f method\n    values \n      repeat {i: 2}\n        x$(i) float32 [2]\n    inputs \n    outputs \n    instructions \n      repeat {i: 2}\n        aten::relu.out y$(i)\n";
+        assert_eq!(lines(&analysis(text).symbols(), 0), expected);
     }
 
     #[test]

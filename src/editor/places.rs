@@ -31,14 +31,18 @@ static ROOT: Form = Form::Shape(&shape::DOCUMENT);
 impl<'t> Place<'t> {
     fn new(node: &'t SourceNode<'t>, form: Option<&'static Form>) -> Place<'t> {
         let shape = match (&node.value, form) {
+            (NodeValue::Map(_), Some(_)) if repeat::parts(node).is_some() => None,
             (NodeValue::Map(entries), Some(form)) => best_shape(form, entries).map(|(_, shape)| shape),
             _ => None,
         };
         Place { node, key: None, item: None, holder: None, form, around: None, shape }
     }
 
-    /// Returns the place of an entry of a map.
-    pub fn below(&self, (key, node): &'t (MapKey<'t>, SourceNode<'t>)) -> Place<'t> {
+    /// Returns the place of a child, by its index.
+    pub fn child(&self, item: usize, (key, node): (Option<&'t MapKey<'t>>, &'t SourceNode<'t>)) -> Place<'t> {
+        let Some(key) = key else {
+            return Place { item: Some(item), around: self.form, ..Place::new(node, self.form.and_then(list_item)) };
+        };
         if repeat::parts(self.node).is_some() {
             // What is repeated belongs to the list or the map around.
             let form = if key.text == repeat::DO { self.around } else { None };
@@ -51,10 +55,6 @@ impl<'t> Place<'t> {
             (Some(_), None, _) | (None, None, None) => None,
         };
         Place { key: Some(key), holder, around: self.form, ..Place::new(node, form) }
-    }
-
-    fn element(&self, item: usize, node: &'t SourceNode<'t>) -> Place<'t> {
-        Place { item: Some(item), around: self.form, ..Place::new(node, self.form.and_then(list_item)) }
     }
 
     /// Returns true if a form of a name, such as `data`, is allowed.
@@ -123,11 +123,26 @@ pub(super) fn nearest_key(trail: &[Place<'_>]) -> Option<(&'static Shape, &'stat
     trail.iter().rev().find_map(|place| place.holder)
 }
 
+/// Returns the key of the grammar whose value the last node of a trail is; what is repeated is part of the map around.
+pub(super) fn holder(trail: &[Place<'_>]) -> Option<(&'static Shape, &'static KeySpec)> {
+    let is_repeated =
+        |index: &usize| index.checked_sub(1).is_some_and(|parent| repeat::parts(trail[parent].node).is_some());
+    let mut at = trail.len().checked_sub(1)?;
+    while is_repeated(&at) {
+        at = at.checked_sub(2)?;
+    }
+    trail[at].holder
+}
+
 /// Visits all nodes in the order of the source, each with the nodes that contain it. Those below a node are left out if
 /// the function returns false.
 pub(super) fn walk<'t>(syntax: &'t Syntax, each: &mut dyn FnMut(&[Place<'t>]) -> bool) {
-    let mut trail = vec![Place::new(syntax.root(), Some(&ROOT))];
-    walk_node(&mut trail, each);
+    walk_node(&mut vec![Place::new(syntax.root(), Some(&ROOT))], each);
+}
+
+/// Does the same as [`walk`] in the tree without repetitions: what is repeated is visited for each copy.
+pub(super) fn walk_copies<'t>(syntax: &'t Syntax, each: &mut dyn FnMut(&[Place<'t>]) -> bool) {
+    walk_node(&mut vec![Place::new(syntax.expanded().unwrap_or(syntax.root()), Some(&ROOT))], each);
 }
 
 /// Recurses at most to the depth that the parser allows.
@@ -141,16 +156,7 @@ fn walk_node<'t>(trail: &mut Vec<Place<'t>>, each: &mut dyn FnMut(&[Place<'t>]) 
         walk_node(trail, each);
         trail.pop();
     };
-    match &place.node.value {
-        NodeValue::Map(entries) => entries.iter().for_each(|entry| visit(place.below(entry))),
-        NodeValue::List(items) => items.iter().enumerate().for_each(|(item, node)| visit(place.element(item, node))),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Int(_)
-        | NodeValue::UInt(_)
-        | NodeValue::Float(_)
-        | NodeValue::Text(_) => {}
-    }
+    place.node.children().enumerate().for_each(|(item, child)| visit(place.child(item, child)));
 }
 
 /// The nodes that contain an offset, from the root on.
@@ -170,29 +176,34 @@ pub(super) fn trail(syntax: &Syntax, at: usize) -> Trail<'_> {
             let range = syntax.range(node.id);
             range.start <= at && at <= range.end
         };
+        // The last child that begins before. Lists have thousands of items.
+        let last = |count: usize| count.checked_sub(1);
         let next = match &place.node.value {
             NodeValue::Map(entries) => {
                 let found = entries.partition_point(|(key, _)| syntax.range(key.id).start <= at);
-                let Some(entry) = found.checked_sub(1).and_then(|index| entries.get(index)) else { break };
-                if at <= syntax.range(entry.0.id).end {
-                    places.push(place.below(entry));
+                let Some((key, node)) = last(found).and_then(|index| entries.get(index)) else { break };
+                let next = place.child(0, (Some(key), node));
+                if at <= syntax.range(key.id).end {
+                    places.push(next);
                     return Trail { places, is_key: true };
                 }
-                has(&entry.1).then(|| place.below(entry))
+                next
             }
             NodeValue::List(items) => {
                 let found = items.partition_point(|item| syntax.range(item.id).start <= at);
-                let item = found.checked_sub(1).and_then(|index| Some((index, items.get(index)?)));
-                item.filter(|(_, node)| has(node)).map(|(index, node)| place.element(index, node))
+                let Some((index, node)) = last(found).and_then(|index| Some((index, items.get(index)?))) else { break };
+                place.child(index, (None, node))
             }
             NodeValue::Null
             | NodeValue::Bool(_)
             | NodeValue::Int(_)
             | NodeValue::UInt(_)
             | NodeValue::Float(_)
-            | NodeValue::Text(_) => None,
+            | NodeValue::Text(_) => break,
         };
-        let Some(next) = next else { break };
+        if !has(next.node) {
+            break;
+        }
         places.push(next);
     }
     Trail { places, is_key: false }

@@ -2,7 +2,7 @@
 //!
 //! A name without a declaration is none of them: it may be a string.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::places::{self, Place};
 use super::tree::Syntax;
 use crate::ir::shape::Form;
 use pte_yaml::repeat;
-use pte_yaml::tree::{NodeId, NodeValue};
+use pte_yaml::tree::{NodeId, NodeValue, SourceNode};
 
 /// Kind of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -134,6 +134,10 @@ pub(super) struct Occurrence {
     pub writes: bool,
     /// Number of the instruction in its method, from 0, if it is in one.
     pub step: Option<usize>,
+    /// Node in the tree without repetitions.
+    pub node: NodeId,
+    /// The name in the source has counters of a repetition, of which this is one copy.
+    pub is_copy: bool,
 }
 
 /// A declared name.
@@ -154,8 +158,6 @@ pub(super) struct Symbol {
 /// Names of a document.
 #[derive(Debug, Default)]
 pub(super) struct SymbolIndex {
-    /// Instructions are repeated, so their numbers in the source are not those in the method.
-    pub has_repetitions: bool,
     /// Names.
     pub symbols: Vec<Symbol>,
     /// Occurrences in the order of the source.
@@ -179,7 +181,6 @@ struct Mention<'t> {
 /// State of the walk: numbers of the present method, list of instructions and graph, from 1.
 #[derive(Default)]
 struct Collector<'t> {
-    has_repetitions: bool,
     mentions: Vec<Mention<'t>>,
     method: usize,
     list: usize,
@@ -232,7 +233,6 @@ impl<'t> Collector<'t> {
     fn visit(&mut self, trail: &[Place<'t>]) -> bool {
         let Some(place) = trail.last() else { return false };
         self.enter(trail, place);
-        self.has_repetitions |= repeat::parts(place.node).is_some();
         match &place.node.value {
             NodeValue::Map(entries) => {
                 let parent = trail.len().checked_sub(2).and_then(|index| trail.get(index));
@@ -272,9 +272,10 @@ impl SymbolIndex {
     /// Collects the names of a tree.
     pub fn new(syntax: &Syntax) -> SymbolIndex {
         let mut collector = Collector::default();
-        places::walk(syntax, &mut |trail| collector.visit(trail));
+        places::walk_copies(syntax, &mut |trail| collector.visit(trail));
         let mut mentions = collector.mentions;
-        let mut index = SymbolIndex { has_repetitions: collector.has_repetitions, ..SymbolIndex::default() };
+        let mut index = SymbolIndex::default();
+        let copies = syntax.source().spans().copies();
         let declare = |index: &mut SymbolIndex, mention: &Mention<'_>| {
             let next = index.symbols.len();
             let key = (mention.kind, mention.scope, mention.name.to_owned());
@@ -295,7 +296,10 @@ impl SymbolIndex {
         for Mention { kind, scope, name, declares, writes, node, step, .. } in mentions {
             let Some(symbol) = index.find(kind, scope, name) else { continue };
             index.symbols[symbol].occurrences.push(index.occurrences.len());
-            index.occurrences.push(Occurrence { range: syntax.range(node), symbol, declares, writes, step });
+            let range = syntax.range(node);
+            let text = || syntax.text().get(range.clone()).unwrap_or_default();
+            let is_copy = copies.turn(node).is_some() && text().contains("$(");
+            index.occurrences.push(Occurrence { range, symbol, declares, writes, step, node, is_copy });
         }
         index
     }
@@ -305,11 +309,23 @@ impl SymbolIndex {
         self.by_name.get(&(kind, scope, name.to_owned())).copied()
     }
 
-    /// Returns the occurrence at an offset of the text of the tree.
+    /// Returns the occurrence at an offset of the text of the tree; of copies, the first one.
     pub fn at(&self, at: usize) -> Option<&Occurrence> {
+        self.all_at(at).first()
+    }
+
+    /// Returns the occurrences at an offset of the text of the tree: one, or a copy for each value of the counters.
+    pub fn all_at(&self, at: usize) -> &[Occurrence] {
         let next = self.occurrences.partition_point(|occurrence| occurrence.range.start <= at);
-        let found = self.occurrences.get(next.checked_sub(1)?)?;
-        (at <= found.range.end).then_some(found)
+        let Some(last) = next.checked_sub(1).map(|last| &self.occurrences[last].range) else { return &[] };
+        let first = self.occurrences.partition_point(|occurrence| occurrence.range.start < last.start);
+        if at <= last.end { &self.occurrences[first..next] } else { &[] }
+    }
+
+    /// Returns the names at an offset of the text of the tree, those of copies in their order.
+    pub fn symbols_at(&self, at: usize) -> Vec<usize> {
+        let mut known = HashSet::new();
+        self.all_at(at).iter().map(|occurrence| occurrence.symbol).filter(|symbol| known.insert(*symbol)).collect()
     }
 
     /// Returns the occurrences in a range.
@@ -331,10 +347,36 @@ impl SymbolIndex {
     }
 }
 
+/// Strings of names in the source, without quotes, by their offsets.
+pub(super) struct WrittenNames<'t> {
+    syntax: &'t Syntax,
+    names: HashMap<usize, String>,
+}
+
+impl<'t> WrittenNames<'t> {
+    /// Reads none so far.
+    pub fn new(syntax: &'t Syntax) -> WrittenNames<'t> {
+        WrittenNames { syntax, names: HashMap::new() }
+    }
+
+    /// Returns the string of a name.
+    pub fn written(&mut self, occurrence: &Occurrence) -> &str {
+        let start = occurrence.range.start;
+        self.names.entry(start).or_insert_with(|| {
+            let trail = places::trail(self.syntax, start);
+            match trail.places.last() {
+                Some(Place { key: Some(key), .. }) if trail.is_key => key.text.to_string(),
+                Some(Place { node: SourceNode { value: NodeValue::Text(text), .. }, .. }) => text.to_string(),
+                _ => String::new(),
+            }
+        })
+    }
+}
+
 /// Numbers of the scopes at an offset: of the method, of the list of instructions and of the graph.
 pub(super) fn scopes(syntax: &Syntax, at: usize) -> impl Fn(NameKind) -> usize {
     let mut collector = Collector::default();
-    places::walk(syntax, &mut |trail| {
+    places::walk_copies(syntax, &mut |trail| {
         let Some(place) = trail.last() else { return false };
         if syntax.range(place.node.id).start > at {
             return false;

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::offsets::OffsetMap;
-use pte_yaml::tree::{self, NodeId, NodeValue, SourceNode, SyntaxError};
+use crate::facade::source::SourceText;
+use pte_yaml::repeat::{self, Copies, Spans};
+use pte_yaml::tree::{self, LocatedTree, NodeId, NodeValue, SourceNode, SyntaxError};
 
 /// Number of repairs of a text; of one with more bytes than [`LARGE`], each of which takes longer.
 const REPAIRS: [usize; 2] = [32, 8];
@@ -20,15 +22,19 @@ self_cell::self_cell!(
     }
 );
 
-/// A tree with the byte range of each node by id.
+/// A tree as it is written; if it has repetitions, also without them, or an error if one is malformed.
 struct SyntaxTree<'a> {
     root: SourceNode<'a>,
-    ranges: Vec<Range<usize>>,
+    expanded: Option<Result<SourceNode<'a>, SyntaxError>>,
 }
 
 /// A syntax tree with its text.
 pub(super) struct Syntax {
     parsed: ParsedText,
+    /// The text of the tree, with the positions of the nodes.
+    source: SourceText,
+    /// Ends of the nodes by id.
+    ends: Vec<usize>,
     /// Repairs: of the text that was given, and of that of the tree.
     pub repairs: OffsetMap,
     /// First error of the text that was given, with its range there.
@@ -38,35 +44,54 @@ pub(super) struct Syntax {
 impl Syntax {
     /// Parses a text, which is repaired if that fails.
     pub fn new(text: &Arc<str>) -> Syntax {
-        let error = match parsed(text.clone()) {
-            Ok(parsed) => return Syntax::whole(parsed),
+        let error = match Syntax::parsed(text.clone()) {
+            Ok(parsed) => return parsed,
             Err(error) => error,
         };
         let mut repair = Repair::new(text);
         let mut last = error.clone();
         for _ in 0..REPAIRS[usize::from(text.len() > LARGE)] {
             repair.repair(last.span.start);
-            match parsed(repair.text().into()) {
-                Ok(parsed) => return Syntax { parsed, repairs: repair.offsets(), error: Some(error) },
+            match Syntax::parsed(repair.text().into()) {
+                Ok(parsed) => return Syntax { repairs: repair.offsets(), error: Some(error), ..parsed },
                 Err(next) => last = next,
             }
         }
         repair.end_before(last.span.start);
-        let parsed = parsed(repair.text().into());
-        let (parsed, repairs) = match parsed {
-            Ok(parsed) => (parsed, repair.offsets()),
-            Err(_) => (Syntax::empty().parsed, OffsetMap::new(vec![(0..text.len(), 0..0)])),
-        };
-        Syntax { parsed, repairs, error: Some(error) }
-    }
-
-    fn whole(parsed: ParsedText) -> Syntax {
-        Syntax { parsed, repairs: OffsetMap::default(), error: None }
+        match Syntax::parsed(repair.text().into()) {
+            Ok(parsed) => Syntax { repairs: repair.offsets(), error: Some(error), ..parsed },
+            Err(_) => {
+                let repairs = OffsetMap::new(vec![(0..text.len(), 0..0)]);
+                Syntax { repairs, error: Some(error), ..Syntax::empty() }
+            }
+        }
     }
 
     fn empty() -> Syntax {
         let root = SourceNode { id: NodeId(0), value: NodeValue::Null };
-        Syntax::whole(ParsedText::new("".into(), |_| SyntaxTree { root, ranges: Vec::new() }))
+        let parsed = ParsedText::new("".into(), |_| SyntaxTree { root, expanded: None });
+        Syntax { parsed, source: "".into(), ends: Vec::new(), repairs: OffsetMap::default(), error: None }
+    }
+
+    fn parsed(text: Arc<str>) -> Result<Syntax, SyntaxError> {
+        let mut positions = (Vec::new(), Copies::default(), Vec::new());
+        let parsed = ParsedText::try_new(text.clone(), |text| {
+            let LocatedTree { root, spans, ends } = tree::parse_located(text)?;
+            let (mut expanded, mut copies) = (None, Copies::default());
+            if text.contains(repeat::REPEAT) {
+                let mut copy = root.clone();
+                match repeat::expand(&mut copy, text) {
+                    Ok(found) if found.is_empty() => {}
+                    Ok(found) => (expanded, copies) = (Some(Ok(copy)), found),
+                    Err(error) => expanded = Some(Err(error)),
+                }
+            }
+            positions = (spans, copies, ends);
+            Ok(SyntaxTree { root, expanded })
+        })?;
+        let (spans, copies, ends) = positions;
+        let source = SourceText::located(text, Spans::of(spans, copies));
+        Ok(Syntax { parsed, source, ends, repairs: OffsetMap::default(), error: None })
     }
 
     /// Returns the text of the tree.
@@ -74,27 +99,31 @@ impl Syntax {
         self.parsed.borrow_owner()
     }
 
+    /// Returns the text of the tree with its positions.
+    pub fn source(&self) -> &SourceText {
+        &self.source
+    }
+
     /// Returns the root.
     pub fn root(&self) -> &SourceNode<'_> {
         &self.parsed.borrow_dependent().root
     }
 
+    /// Returns the root without repetitions: the copies have ids of their own, and the ranges of their originals.
+    ///
+    /// # Errors
+    /// A malformed repetition.
+    pub fn expanded(&self) -> Result<&SourceNode<'_>, &SyntaxError> {
+        let tree = self.parsed.borrow_dependent();
+        tree.expanded.as_ref().map_or(Ok(&tree.root), Result::as_ref)
+    }
+
     /// Returns the range of a node in the text of the tree.
     pub fn range(&self, id: NodeId) -> Range<usize> {
-        self.ranges().get(id.0 as usize).cloned().unwrap_or_default()
+        let start = self.source.spans().get(id).unwrap_or_default().start;
+        let end = self.ends.get(self.source.spans().copies().original(id).0 as usize).copied();
+        start..end.unwrap_or_default().max(start)
     }
-
-    /// Returns the ranges of all nodes by id.
-    pub fn ranges(&self) -> &[Range<usize>] {
-        &self.parsed.borrow_dependent().ranges
-    }
-}
-
-fn parsed(text: Arc<str>) -> Result<ParsedText, SyntaxError> {
-    ParsedText::try_new(text, |text| {
-        let (root, ranges) = tree::parse_with_ranges(text)?;
-        Ok(SyntaxTree { root, ranges })
-    })
 }
 
 /// A text some of whose lines are replaced.

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::ir::files::FileAccess;
 use crate::ir::{self, NodeDiagnostic};
@@ -13,6 +13,7 @@ use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::foreign::{self, Diagnosis};
 use pte_model::program::positions::SourceRange;
+use pte_yaml::repeat::Spans;
 use pte_yaml::tree::NodeId;
 
 /// Input of the library, opened or in memory. Clones of a [`crate::Model`] share it.
@@ -40,9 +41,39 @@ pub struct Source {
 #[derive(Debug, Clone)]
 pub enum SourceContent {
     /// YAML or JSON.
-    Text(Arc<str>),
+    Text(SourceText),
     /// A file of a binary format.
     Binary(Origin),
+}
+
+/// YAML or JSON. Clones share the positions of its nodes, which are read when a message first needs them.
+#[derive(Debug, Clone)]
+pub struct SourceText {
+    text: Arc<str>,
+    spans: Arc<OnceLock<Spans>>,
+}
+
+impl<T: Into<Arc<str>>> From<T> for SourceText {
+    fn from(text: T) -> SourceText {
+        SourceText { text: text.into(), spans: Arc::default() }
+    }
+}
+
+impl SourceText {
+    /// Creates a text whose positions are known.
+    pub fn located(text: Arc<str>, spans: Spans) -> SourceText {
+        SourceText { text, spans: Arc::new(spans.into()) }
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Returns the positions of its nodes.
+    pub fn spans(&self) -> &Spans {
+        self.spans.get_or_init(|| Spans::new(&self.text))
+    }
 }
 
 impl Default for SourceContent {
@@ -74,7 +105,7 @@ const LARGE_TEXT: u64 = 1 << 20;
 impl Source {
     /// Creates a source of YAML or JSON, with paths relative to `folder`.
     pub fn text_of(name: String, text: Arc<str>, folder: PathBuf) -> Source {
-        let (files, content) = (FileAccess::of_folder(folder), SourceContent::Text(text));
+        let (files, content) = (FileAccess::of_folder(folder), SourceContent::Text(text.into()));
         Source { name, files, content, ..Source::default() }
     }
 
@@ -136,8 +167,16 @@ impl Source {
     /// Returns the YAML or JSON; it is empty for a binary file.
     pub fn text(&self) -> &str {
         match &self.content {
-            SourceContent::Text(text) => text,
+            SourceContent::Text(text) => text.text(),
             SourceContent::Binary(_) => "",
+        }
+    }
+
+    /// Returns the positions of the nodes of the YAML or JSON; a binary file has none.
+    pub fn spans(&self) -> Option<&Spans> {
+        match &self.content {
+            SourceContent::Text(text) => Some(text.spans()),
+            SourceContent::Binary(_) => None,
         }
     }
 
@@ -171,14 +210,14 @@ impl Source {
 
     /// Creates a report of messages about nodes.
     pub fn report_nodes(&self, diagnostics: Vec<NodeDiagnostic>) -> Report {
-        self.report(ir::located(self.text(), diagnostics))
+        self.report(ir::located(|| self.spans(), diagnostics))
     }
 
     /// Returns the positions of nodes, in the order of `nodes`.
     pub fn positions(&self, nodes: &[NodeId]) -> Vec<SourceRange> {
         let text = self.text();
-        let spans = pte_yaml::repeat::Spans::new(text);
-        let span = |node: &NodeId| spans.get(*node).unwrap_or_default();
+        let spans = self.spans();
+        let span = |node: &NodeId| spans.and_then(|spans| spans.get(*node)).unwrap_or_default();
         let mut found: Vec<SourceRange> =
             nodes.iter().map(|node| SourceRange { span: span(node), ..SourceRange::default() }).collect();
         // In the order of the source, so that its lines are counted once.

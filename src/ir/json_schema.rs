@@ -48,53 +48,80 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Dtype => json!({"anyOf": [
             {"enum": ScalarType::names().collect::<Vec<_>>()},
             {"type": "string", "pattern": format!("^(torch\\.)?({})$", ScalarType::spellings().collect::<Vec<_>>().join("|"))},
+            {"type": "string", "pattern": COUNTER},
             {"type": "integer", "minimum": -128, "maximum": 127},
         ]}),
         Form::Option(option) => of_option(option),
-        Form::OneOf(words) => json!({"enum": words}),
+        Form::OneOf(words) => json!({"anyOf": [{"enum": words}, {"type": "string", "pattern": COUNTER}]}),
         Form::WordOrInt(words) => {
             json!({"anyOf": [{"enum": words}, {"type": ["integer", "string"], "pattern": whole(VARIABLE)}]})
         }
-        Form::List(item) if matches!(item, Form::Shape(_)) => {
-            json!({"type": "array", "items": or_repeated(item, "array", definitions)})
-        }
+        Form::List(item) if matches!(item, Form::Shape(_)) => repeatable("array", "items", item, definitions),
         Form::List(item) => json!({"type": "array", "items": of(item, definitions)}),
-        Form::Map(value) => {
-            json!({"type": "object", "additionalProperties": or_repeated(value, "object", definitions)})
-        }
+        Form::Map(value) => repeatable("object", "additionalProperties", value, definitions),
         Form::Either(forms) => json!({"anyOf": forms.iter().map(|form| of(form, definitions)).collect::<Vec<_>>()}),
         Form::Shape(shape) => reference(shape.name, definitions, |definitions| of_shape(shape, definitions)),
         Form::Named(name, form) => reference(name, definitions, |definitions| of(form, definitions)),
     }
 }
 
-/// A form, or a repetition (`pte_yaml::repeat`) of several: `do` is a list or a map.
-fn or_repeated(form: &Form, several: &str, definitions: &mut Map<String, Value>) -> Value {
-    let counter = json!({"anyOf": [
-        {"type": ["integer", "string"], "minimum": 0, "pattern": whole(VARIABLE)},
-        {"type": "array", "items": {"type": ["integer", "string"]}},
-    ]});
-    let repeated = reference(&format!("repeat_{several}"), definitions, |_| {
-        json!({
+/// A list or a map of a form, or of repetitions (`pte_yaml::repeat`), whose `do` is the same.
+fn repeatable(several: &str, items: &str, form: &Form, definitions: &mut Map<String, Value>) -> Value {
+    let name = format!("{several}_of_{}", name_of(form));
+    reference(&name, definitions, |definitions| {
+        let counter = reference("counter", definitions, |_| {
+            let values = json!({"anyOf": [
+                {"type": ["integer", "string"], "minimum": 0, "pattern": whole(VARIABLE)},
+                {"type": "array", "items": {"type": ["integer", "string"]}},
+            ]});
+            json!({"type": "object", "additionalProperties": values, "minProperties": 1, "maxProperties": 1})
+        });
+        let repeated = json!({
             "type": "object",
             "description": "Repetition: `$(i)` and `$(i+1)` in what is repeated are replaced.",
-            "properties": {
-                REPEAT: {"type": "object", "additionalProperties": counter, "minProperties": 1, "maxProperties": 1},
-                DO: {"type": several},
-            },
+            "properties": {REPEAT: counter, DO: {"$ref": format!("#/$defs/{name}")}},
             "required": [REPEAT, DO],
             "additionalProperties": false,
-        })
-    });
-    json!({"anyOf": [of(form, definitions), repeated]})
+        });
+        json!({"type": several, items: {"anyOf": [of(form, definitions), repeated]}})
+    })
+}
+
+/// Names a form, for a definition.
+fn name_of(form: &Form) -> String {
+    let several = |forms: &[Form]| forms.iter().map(name_of).collect::<Vec<_>>().join("_or_");
+    match form {
+        Form::Shape(shape) => shape.name.to_owned(),
+        Form::Named(name, _) => (*name).to_owned(),
+        Form::Option(option) => option.name.to_owned(),
+        Form::OneOf(words) => words.join("_or_"),
+        Form::WordOrInt(words) => format!("{}_or_int", words.join("_or_")),
+        Form::List(item) => format!("list_of_{}", name_of(item)),
+        Form::Map(item) => format!("map_of_{}", name_of(item)),
+        Form::Either(forms) => several(forms),
+        Form::Any
+        | Form::Null
+        | Form::Bool
+        | Form::Int
+        | Form::UInt
+        | Form::Number
+        | Form::Text
+        | Form::Operator
+        | Form::Size
+        | Form::Alignment
+        | Form::Dtype => format!("{form:?}").to_lowercase(),
+    }
 }
 
 /// Pattern of a number of bytes in a string, with or without a unit. The schema does not bound its value.
 const UNITS: &str = r"[0-9]+(\.[0-9]{1,6})?[KMGT]?";
 
 /// Pattern of a variable in quotes, which counts as a number (docs/yaml-reference.md, "Variables and several
-/// documents").
-const VARIABLE: &str = r"\$\{[A-Za-z0-9_]+(:[^}]*)?\}";
+/// documents"), or of a string with a counter, which may become one ("Repetition").
+const VARIABLE: &str = r"\$\{[A-Za-z0-9_]+(:[^}]*)?\}|.*\$\([A-Za-z_][A-Za-z0-9_]*([-+][0-9]+)?\).*";
+
+/// Pattern of a string with a counter, which may become a word.
+const COUNTER: &str = r"\$\([A-Za-z_][A-Za-z0-9_]*\)";
 
 /// Anchors a pattern at both ends of a string.
 fn whole(pattern: &str) -> String {

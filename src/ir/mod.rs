@@ -20,7 +20,7 @@ mod synonyms;
 pub mod write;
 pub mod yaml;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
 
 use pte_model::diagnostics::{Code, Severity, counted};
@@ -125,24 +125,32 @@ impl Extend<NodeDiagnostic> for Messages {
     }
 }
 
-/// Diagnostics with the byte spans of their nodes. Of the copies of a repetition, one is reported, with its counters.
-pub fn located(text: &str, mut diagnostics: Vec<NodeDiagnostic>) -> Vec<pte_model::diagnostics::Diagnostic> {
+/// Diagnostics with the byte spans of their nodes. Of the copies of a repetition, those of the first one with a message
+/// are reported, with its counters and the number of the others. `spans` is called if there is a node.
+pub fn located<'s>(
+    spans: impl FnOnce() -> Option<&'s Spans>,
+    mut diagnostics: Vec<NodeDiagnostic>,
+) -> Vec<pte_model::diagnostics::Diagnostic> {
     let any = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
-    let spans = if any { Spans::new(text) } else { Spans::default() };
-    let span = |id: NodeId| spans.get(id);
-    let place = |mut diagnostic: NodeDiagnostic| {
-        if let Some(turn) = diagnostic.at.and_then(|id| spans.turn(id)).filter(|turn| !turn.is_empty()) {
-            diagnostic.message = format!("{} ({turn})", diagnostic.message);
+    let spans = any.then(spans).flatten();
+    let span = |id: NodeId| spans.and_then(|spans| spans.get(id));
+    let turn = |diagnostic: &NodeDiagnostic| spans?.turn(diagnostic.at?);
+    let place = |diagnostic: &NodeDiagnostic| (diagnostic.at.and_then(span).map(|span| span.start), diagnostic.code);
+    let mut copies = HashMap::new();
+    for diagnostic in &diagnostics {
+        if let Some(turn) = turn(diagnostic) {
+            copies.entry(place(diagnostic)).or_insert_with(|| (turn, HashSet::new())).1.insert(turn);
         }
-        diagnostic.map(span)
-    };
-    // One of all turns is enough.
-    let mut copies = HashSet::new();
-    diagnostics.retain(|diagnostic| {
-        let Some(id) = diagnostic.at.filter(|id| spans.turn(*id).is_some_and(|turn| !turn.is_empty())) else {
-            return true;
+    }
+    diagnostics.retain_mut(|diagnostic| {
+        let Some(turn) = turn(diagnostic) else { return true };
+        let Some((first, all)) = copies.get(&place(diagnostic)) else { return true };
+        let others = match all.len() as u64 - 1 {
+            0 => String::new(),
+            others => format!(", and {}", counted(others, "other copy")),
         };
-        copies.insert((span(id).map(|span| span.start), diagnostic.code))
+        diagnostic.message = format!("{} ({first}{others})", diagnostic.message);
+        turn == *first
     });
-    diagnostics.into_iter().map(place).collect()
+    diagnostics.into_iter().map(|diagnostic| diagnostic.map(span)).collect()
 }

@@ -19,15 +19,6 @@ use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 /// Levels of the text of a FlatBuffer, which are inside of those of a delegate: YAML has 64.
 const MAX_LEVELS: usize = 52;
 
-/// Returns the number of levels of maps and lists.
-fn depth(node: &SourceNode<'_>) -> usize {
-    match &node.value {
-        NodeValue::Map(entries) => 1 + entries.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
-        NodeValue::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
 /// A payload that is a FlatBuffer of a schema, which YAML reproduces.
 #[derive(Debug)]
 pub struct FlatText {
@@ -61,7 +52,7 @@ impl FlatText {
         let content = flat::exact(schema, content, payload)?;
         let root = Nodes { schema }.table(&content.root, schema.root);
         let root = root.ok_or("it has numbers that YAML cannot express")?;
-        if depth(&root) > MAX_LEVELS {
+        if root.measure().1 > MAX_LEVELS {
             return Err(format!("its text has more than {MAX_LEVELS} levels"));
         }
         Ok(FlatText { schema: name.to_owned(), expected, content, root })

@@ -46,7 +46,7 @@ fn an_error_is_reported_once() {
     let text = "methods:\n  f:\n    outputs: [y]\n    instructions:\n      - repeat: {i: 9}\n        do: [{kernel: aten::relu.out, args: [x$(i)], out: y$(i)}]\n";
     let error = Model::from_yaml("test", text, ".").resolve().unwrap_err().to_string();
     assert_eq!(error.matches("unknown value `x").count(), 1, "{error}");
-    assert!(error.contains("`x0` in method `f` (i = 0)") && error.contains("test:6:"), "{error}");
+    assert!(error.contains("`x0` in method `f` (i = 0, and 8 other copies)") && error.contains("test:6:"), "{error}");
 }
 
 /// More messages than are kept precede the last instruction: its operand is one that a trial removed.

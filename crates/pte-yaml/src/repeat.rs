@@ -32,7 +32,15 @@ pub struct Copies {
     /// Ids of the originals, in the order of the copies.
     originals: Vec<NodeId>,
     /// Values of the counters, each with the first copy that they are for.
-    turns: Vec<(usize, String)>,
+    turns: Vec<(usize, Turn)>,
+}
+
+/// Values of the counters of some copies.
+#[derive(Debug, Default)]
+struct Turn {
+    counters: Vec<(String, String)>,
+    /// For messages: `i = 7`.
+    text: String,
 }
 
 /// Byte ranges of the nodes of an expanded tree.
@@ -49,25 +57,89 @@ impl Spans {
         Spans { spans: tree::spans(text), copies: copies.unwrap_or_default() }
     }
 
+    /// Combines the ranges of a source by id, those of [`tree::spans`], and the copies in its tree.
+    pub fn of(spans: Vec<Range<usize>>, copies: Copies) -> Spans {
+        Spans { spans, copies }
+    }
+
+    /// Returns the copies.
+    pub fn copies(&self) -> &Copies {
+        &self.copies
+    }
+
     /// Returns the range of a node; of a copy, that of its original.
     pub fn get(&self, id: NodeId) -> Option<Range<usize>> {
-        let original = self.copies.index(id).and_then(|index| self.copies.originals.get(index));
-        self.spans.get(original.unwrap_or(&id).0 as usize).cloned()
+        self.spans.get(self.copies.original(id).0 as usize).cloned()
+    }
+
+    /// Returns the outermost node of the source that begins at an offset.
+    pub fn first_at(&self, start: usize) -> Option<NodeId> {
+        let found = self.spans.partition_point(|span| span.start < start);
+        self.spans.get(found).filter(|span| span.start == start)?;
+        u32::try_from(found).ok().map(NodeId)
     }
 
     /// Returns the counters of a copy: `i = 7`.
     pub fn turn(&self, id: NodeId) -> Option<&str> {
-        let index = self.copies.index(id)?;
-        let after = self.copies.turns.partition_point(|(first, _)| *first <= index);
-        Some(&self.copies.turns.get(after.checked_sub(1)?)?.1)
+        self.copies.turn(id)
     }
 }
 
 impl Copies {
+    /// Returns true for a tree without repetitions.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+    }
+
     /// Returns the index of a copy.
     fn index(&self, id: NodeId) -> Option<usize> {
         (!self.originals.is_empty()).then(|| id.0.checked_sub(self.first)).flatten().map(|index| index as usize)
     }
+
+    /// Returns the node of the source that a node is a copy of; itself, if it is none.
+    pub fn original(&self, id: NodeId) -> NodeId {
+        self.index(id).and_then(|index| self.originals.get(index)).copied().unwrap_or(id)
+    }
+
+    fn turn_of(&self, id: NodeId) -> Option<&Turn> {
+        let index = self.index(id)?;
+        let after = self.turns.partition_point(|(first, _)| *first <= index);
+        Some(&self.turns.get(after.checked_sub(1)?)?.1).filter(|turn| !turn.counters.is_empty())
+    }
+
+    /// Returns the counters of a copy: `i = 7`.
+    pub fn turn(&self, id: NodeId) -> Option<&str> {
+        self.turn_of(id).map(|turn| &*turn.text)
+    }
+
+    /// Returns a string with the counters of a copy replaced: what the node would be with this string.
+    pub fn replaced(&self, id: NodeId, text: &str) -> Option<String> {
+        let counters = self.turn_of(id)?.counters.clone();
+        let mut copier = Copier { copies: Copies::default(), counters, left: MAX_COPIED };
+        copier.replaced(id, text).ok().flatten()
+    }
+}
+
+/// Splits a string into its references to counters, and the parts around them, one more.
+///
+/// ```
+/// assert_eq!(pte_yaml::repeat::pieces("w$(i+1)_$(j)"), (vec!["w", "_", ""], vec!["$(i+1)", "$(j)"]));
+/// ```
+pub fn pieces(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut around, mut references, mut start, mut from) = (Vec::new(), Vec::new(), 0, 0);
+    while let Some(at) = text[from..].find("$(").map(|at| from + at) {
+        let end = text[at..].find(')').map(|end| at + end);
+        match end.filter(|end| reference(&text[at + 2..*end]).is_some()) {
+            Some(end) => {
+                around.push(&text[start..at]);
+                references.push(&text[at..=end]);
+                (start, from) = (end + 1, end + 1);
+            }
+            None => from = at + 2,
+        }
+    }
+    around.push(&text[start..]);
+    (around, references)
 }
 
 /// Replaces each repetition of a tree by its copies. `text` is the source of the tree.
@@ -93,7 +165,7 @@ pub fn expand<'a>(root: &mut SourceNode<'a>, text: &str) -> Result<Copies, Synta
     let expanded = copier.copy(root);
     *root = expanded.map_err(|Refused { at, code, message }| {
         let span = tree::spans(text).get(at.0 as usize).cloned().unwrap_or_default();
-        let turn = copier.turn();
+        let Turn { text: turn, .. } = copier.turn();
         SyntaxError { code, span, message: if turn.is_empty() { message } else { format!("{message} ({turn})") } }
     })?;
     Ok(copier.copies)
@@ -276,9 +348,9 @@ impl Copier {
         }
     }
 
-    fn turn(&self) -> String {
+    fn turn(&self) -> Turn {
         let values = self.counters.iter().map(|(name, value)| format!("{} = {}", clipped(name), clipped(value)));
-        values.collect::<Vec<_>>().join(", ")
+        Turn { counters: self.counters.clone(), text: values.collect::<Vec<_>>().join(", ") }
     }
 
     /// Replaces the counters of a string; `None` if it has none.

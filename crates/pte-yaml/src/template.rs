@@ -171,16 +171,7 @@ pub fn unquote(
             strings.insert(node.id, string.clone().into_owned());
             node.value = value;
         }
-        match &mut node.value {
-            NodeValue::List(items) => nodes.extend(items),
-            NodeValue::Map(entries) => nodes.extend(entries.iter_mut().map(|(_, value)| value)),
-            NodeValue::Text(_)
-            | NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Int(_)
-            | NodeValue::UInt(_)
-            | NodeValue::Float(_) => {}
-        }
+        nodes.extend(node.children_mut().map(|(_, child)| child));
     }
     strings
 }

@@ -98,7 +98,7 @@ impl SyntaxError {
 /// # Errors
 /// The first [`SyntaxError`].
 pub fn parse(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
-    if !text.trim_start().starts_with(['{', '[']) {
+    if !is_json(text) {
         return parse_yaml(text);
     }
     match parse_json(text) {
@@ -190,11 +190,36 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
 /// # Errors
 /// The first [`SyntaxError`].
 pub fn parse_with_ranges(text: &str) -> Result<(SourceNode<'_>, Vec<Range<usize>>), SyntaxError> {
+    let LocatedTree { root, spans, ends } = parse_located(text)?;
+    Ok((root, spans.into_iter().zip(ends).map(|(span, end)| span.start..end.max(span.start)).collect()))
+}
+
+/// A tree with the positions of its nodes by id.
+pub struct LocatedTree<'a> {
+    /// The same tree as that of [`parse`].
+    pub root: SourceNode<'a>,
+    /// The ranges of [`spans`].
+    pub spans: Vec<Range<usize>>,
+    /// Ends of the ranges of [`parse_with_ranges`], which begin as the spans.
+    pub ends: Vec<usize>,
+}
+
+/// Parses a source once for its tree and the positions of its nodes.
+///
+/// # Errors
+/// The first [`SyntaxError`].
+pub fn parse_located(text: &str) -> Result<LocatedTree<'_>, SyntaxError> {
     let mut builder = TreeBuilder::new(text, true);
     let root = builder.run()?;
-    let starts = builder.spans.unwrap_or_default().into_iter();
-    let ranges = starts.zip(builder.ends).map(|(span, end)| span.start..end.max(span.start)).collect();
-    Ok((root, ranges))
+    let (spans, ends) = (builder.spans.unwrap_or_default(), builder.ends);
+    // Some numbers of JSON are rounded in another way.
+    let root = if is_json(text) { parse(text)? } else { root };
+    Ok(LocatedTree { root, spans, ends })
+}
+
+/// Returns true for a source that may be JSON.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
 }
 
 /// Greatest depth of nested lists and maps: a list of a tensor's numbers nests as deep as its rank, 16 at most, and the
@@ -473,40 +498,61 @@ pub(crate) fn range(text: &str, span: &Span) -> Range<usize> {
     range.start.min(text.len())..range.end.min(text.len())
 }
 
-impl SourceNode<'_> {
-    /// Returns the number of nodes, keys included, and the depth of lists and maps.
-    pub(crate) fn measure(&self) -> (usize, usize) {
-        let add = |(nodes, depth): (usize, usize), keys: usize, child: &SourceNode<'_>| {
-            let (below, levels) = child.measure();
-            (nodes + keys + below, depth.max(levels + 1))
-        };
-        match &self.value {
-            NodeValue::List(items) => items.iter().fold((1, 1), |sum, item| add(sum, 0, item)),
-            NodeValue::Map(entries) => entries.iter().fold((1, 1), |sum, (_, value)| add(sum, 1, value)),
+impl<'a> SourceNode<'a> {
+    /// Returns the items of a list; of a map the values, each with its key. A scalar has none.
+    ///
+    /// ```
+    /// let tree = pte_yaml::tree::parse("{a: [1, 2], b: 3}").unwrap();
+    /// let keys: Vec<&str> = tree.children().map(|(key, _)| &*key.unwrap().text).collect();
+    /// assert_eq!(keys, ["a", "b"]);
+    /// assert_eq!(tree.children().flat_map(|(_, value)| value.children()).count(), 2);
+    /// ```
+    pub fn children(&self) -> impl Iterator<Item = (Option<&MapKey<'a>>, &SourceNode<'a>)> {
+        let (items, entries) = match &self.value {
+            NodeValue::List(items) => (&items[..], &[][..]),
+            NodeValue::Map(entries) => (&[][..], &entries[..]),
             NodeValue::Null
             | NodeValue::Bool(_)
             | NodeValue::Int(_)
             | NodeValue::UInt(_)
             | NodeValue::Float(_)
-            | NodeValue::Text(_) => (1, 0),
-        }
+            | NodeValue::Text(_) => (&[][..], &[][..]),
+        };
+        let items = items.iter().map(|item| (None, item));
+        items.chain(entries.iter().map(|(key, value)| (Some(key), value)))
+    }
+
+    /// Returns the same as [`SourceNode::children`], to change them.
+    pub fn children_mut(&mut self) -> impl Iterator<Item = (Option<&mut MapKey<'a>>, &mut SourceNode<'a>)> {
+        let (items, entries) = match &mut self.value {
+            NodeValue::List(items) => (&mut items[..], &mut [][..]),
+            NodeValue::Map(entries) => (&mut [][..], &mut entries[..]),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Int(_)
+            | NodeValue::UInt(_)
+            | NodeValue::Float(_)
+            | NodeValue::Text(_) => (&mut [][..], &mut [][..]),
+        };
+        let items = items.iter_mut().map(|item| (None, item));
+        items.chain(entries.iter_mut().map(|(key, value)| (Some(key), value)))
+    }
+
+    /// Returns the number of nodes, keys included, and the number of levels of lists and maps.
+    pub fn measure(&self) -> (usize, usize) {
+        let own = usize::from(matches!(self.value, NodeValue::List(_) | NodeValue::Map(_)));
+        self.children().fold((1, own), |(nodes, depth), (key, child)| {
+            let (below, levels) = child.measure();
+            (nodes + usize::from(key.is_some()) + below, depth.max(levels + 1))
+        })
     }
 
     /// Gives all nodes new ids, in source order.
     pub(crate) fn renumber(&mut self, id: &mut dyn FnMut() -> NodeId) {
         self.id = id();
-        match &mut self.value {
-            NodeValue::List(items) => items.iter_mut().for_each(|item| item.renumber(id)),
-            NodeValue::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
-                key.id = id();
-                value.renumber(id);
-            }),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Int(_)
-            | NodeValue::UInt(_)
-            | NodeValue::Float(_)
-            | NodeValue::Text(_) => {}
+        for (key, child) in self.children_mut() {
+            key.into_iter().for_each(|key| key.id = id());
+            child.renumber(id);
         }
     }
 }

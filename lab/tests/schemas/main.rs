@@ -130,6 +130,13 @@ fn every_definition_describes_a_value() {
     assert!(!is_valid_by_schema("methods: {}\nraw: {truncates: 8}\n").unwrap());
     assert!(is_valid_by_schema("methods: {}\nraw: {ptd: {truncate: 8}}\n").unwrap());
     assert!(!is_valid_by_schema("methods: {}\nraw: {ptd: {bpte: {}}}\n").unwrap());
+    // What is repeated has the keys of what is around it.
+    let repeated = |body: &str| {
+        let text = format!("methods: {{f: {{instructions: [{{repeat: {{i: 2}}, do: [{body}]}}]}}}}\n");
+        is_valid_by_schema(&text).unwrap()
+    };
+    assert!(repeated("{kernel: $(i), args: [a$(i)], out: b}, {repeat: {j: [a]}, do: [{jump: $(j)}]}"));
+    assert!(!repeated("{kernal: x}") && !repeated("{repeat: {j: [a]}, do: [{jmp: x}]}") && !repeated("3"));
     let sizes = |sizes: &str| {
         format!(
             "named_data: {{x: {{tensor: float32, sizes: [{sizes}], data: {{fill: 0}}}}}}\nlayout: {{segment_alignment: {sizes}}}\n"

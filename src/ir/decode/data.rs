@@ -115,23 +115,12 @@ impl Decoder {
         node: &SourceNode<'a>,
         found: &mut HashMap<NodeId, (Option<Data<'a>>, Vec<NodeDiagnostic>)>,
     ) {
-        match &node.value {
-            NodeValue::Map(entries) => {
-                if entries.iter().any(|(key, _)| shape::DATA.one_of.contains(&&*key.text)) {
-                    let mark = self.diagnostics.mark();
-                    let data = self.data_map(node.clone());
-                    found.insert(node.id, (data, self.diagnostics.split_off(mark)));
-                }
-                entries.iter().for_each(|(_, value)| self.possible_data(value, found));
-            }
-            NodeValue::List(items) => items.iter().for_each(|item| self.possible_data(item, found)),
-            NodeValue::Null
-            | NodeValue::Bool(_)
-            | NodeValue::Int(_)
-            | NodeValue::UInt(_)
-            | NodeValue::Float(_)
-            | NodeValue::Text(_) => {}
+        if node.children().any(|(key, _)| key.is_some_and(|key| shape::DATA.one_of.contains(&&*key.text))) {
+            let mark = self.diagnostics.mark();
+            let data = self.data_map(node.clone());
+            found.insert(node.id, (data, self.diagnostics.split_off(mark)));
         }
+        node.children().for_each(|(_, child)| self.possible_data(child, found));
     }
 
     pub(super) fn random<'a>(&mut self, node: SourceNode<'a>) -> Option<DataSource<'a>> {
