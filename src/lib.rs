@@ -65,7 +65,7 @@ struct Page;
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use emitter::{ByteSink, OutputSink};
 pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use facade::formatting::ComputedKeys;
+pub use facade::formatting::{ComputedKeys, Formatted};
 pub use facade::golden::{Golden, GoldenDifference, NewGolden};
 pub use facade::model::{Documents, Model};
 pub use pipeline::{AssembleOptions, DEFAULT_MAX_SIZE, Document, Planned, Resolved};

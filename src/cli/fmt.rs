@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::ComputedKeys;
-use pte_emit::command::text::escaped;
+use pte_emit::command::text::{counted, escaped};
 use pte_emit::command::unified;
+use pte_emit::{ComputedKeys, Formatted};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
 use super::outputs::{Outputs, Replaced};
+use super::sources::ConfineArguments;
 use super::stdout;
 
 /// Arguments of `fmt`.
@@ -27,6 +28,8 @@ pub struct FmtArguments {
     /// Print computed values, too: element types and sizes of all tensors
     #[arg(long, conflicts_with = "shortest")]
     explicit: bool,
+    #[command(flatten)]
+    limits: ConfineArguments,
 }
 
 /// Runs the command. An error of one file does not stop the others.
@@ -58,13 +61,18 @@ fn format(path: &Path, arguments: &FmtArguments, messages: &Messages) -> Result<
         messages.warning(&format!("{name} is JSON, which `fmt` leaves as it is"));
         return Ok(Exit::Ok);
     }
-    let model = io::open(path)?;
+    let model = arguments.limits.limited(io::open(path)?);
     let keys = match (arguments.shortest, arguments.explicit) {
         (true, _) => ComputedKeys::Omitted,
         (false, true) => ComputedKeys::Stated,
         (false, false) => ComputedKeys::AsWritten,
     };
-    let formatted = model.formatted(keys)?;
+    let Formatted { text: formatted, untried, .. } = model.format_yaml(keys)?;
+    if untried > 0 {
+        let keys = counted(untried as u64, "key");
+        messages
+            .warning(&format!("{name} is too large to try {keys}, which stay as they are: split it into documents"));
+    }
     let is_same = model.text() == Some(&*formatted);
     if arguments.check {
         if is_same {

@@ -442,7 +442,9 @@ mod tests {
         assert!(readers.contains("check") && readers.contains("payload list"));
         for long in ["confine", "max-size", "with", "ops"] {
             let others: Vec<String> = readers.symmetric_difference(&commands(long)).cloned().collect();
-            assert_eq!(others, [""; 0], "commands with only one of --define and --{long}: flatten `SourceArguments`");
+            // `fmt` keeps variables, and assembles to try which keys are computed.
+            let expected: &[&str] = if matches!(long, "confine" | "max-size") { &["fmt"] } else { &[] };
+            assert_eq!(others, expected, "commands with only one of --define and --{long}: flatten `SourceArguments`");
         }
         let all: BTreeSet<String> = commands("color");
         assert!(all.is_superset(&readers) && all.contains("schema"));

@@ -19,18 +19,36 @@ use super::io::{self, Messages};
 /// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
 const HEADING: &str = "Sources";
 
-/// Arguments of all commands that read YAML.
+/// Arguments for YAML from strangers, of all commands that assemble YAML.
 #[derive(Debug, Args)]
-pub struct SourceArguments {
-    /// Define the value of ${NAME} in YAML
-    #[arg(help_heading = HEADING, short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
-    definitions: Vec<(String, String)>,
+pub struct ConfineArguments {
     /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
     #[arg(help_heading = HEADING, long, value_name = "FOLDER", value_parser = existing_folder)]
     confine: Option<PathBuf>,
     /// Fail if the data of YAML exceed this total size; 64 GiB by default
     #[arg(help_heading = HEADING, long, value_name = "BYTES", value_parser = io::size)]
     max_size: Option<u64>,
+}
+
+impl ConfineArguments {
+    /// Limits the files and the data of a source.
+    pub fn limited(&self, source: Model) -> Model {
+        let source = source.with_options(AssembleOptions::default().max_size(self.max_size));
+        match &self.confine {
+            Some(folder) => source.confined_to(folder),
+            None => source,
+        }
+    }
+}
+
+/// Arguments of all commands that read YAML.
+#[derive(Debug, Args)]
+pub struct SourceArguments {
+    /// Define the value of ${NAME} in YAML
+    #[arg(help_heading = HEADING, short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    definitions: Vec<(String, String)>,
+    #[command(flatten)]
+    limits: ConfineArguments,
     /// .ptd with data that the program refers to; may be repeated
     #[arg(help_heading = HEADING, long, value_name = "FILE.ptd")]
     pub with: Vec<PathBuf>,
@@ -49,12 +67,12 @@ impl SourceArguments {
 
     /// Options of assembling YAML.
     pub fn options(&self) -> AssembleOptions {
-        AssembleOptions::default().max_size(self.max_size)
+        AssembleOptions::default().max_size(self.limits.max_size)
     }
 
     /// Folder of `--confine`.
     pub fn confined_to(&self) -> Option<&Path> {
-        self.confine.as_deref()
+        self.limits.confine.as_deref()
     }
 
     /// Options of validation: opens the files of `--with` and reads those of `--ops`.
@@ -162,11 +180,7 @@ impl<'a> Sources<'a> {
     /// # Errors
     /// Undefined names.
     pub fn documents(&self, source: Model) -> Result<Vec<Model>, Error> {
-        let source = source.with_options(self.arguments.options()).with_data_files(&self.arguments.with);
-        let source = match &self.arguments.confine {
-            Some(folder) => source.confined_to(folder),
-            None => source,
-        };
+        let source = self.arguments.limits.limited(source).with_data_files(&self.arguments.with);
         let documents = source.documents(&self.definitions)?;
         lock(&self.used).extend(documents.used);
         Ok(documents.models)

@@ -111,7 +111,7 @@ impl<'a> Completions<'a> {
         self.add_names(place);
         self.add_files(place);
         let Some(form) = place.form else { return };
-        places::alternatives(form, &mut |form| self.add_form(place, form));
+        form.alternatives().into_iter().for_each(|form| self.add_form(place, form));
     }
 
     fn add(&mut self, rank: u8, label: &str, kind: CompletionKind, detail: &str, documentation: &str, snippet: String) {
@@ -144,7 +144,7 @@ impl<'a> Completions<'a> {
         let mut shapes = Vec::new();
         match has.iter().any(|key| shape.key(key).is_some()) {
             true => shapes.push(shape),
-            false => places::alternatives(form, &mut |form| shapes.extend(shape_of(form))),
+            false => shapes.extend(form.shapes()),
         }
         shapes.into_iter().for_each(|shape| self.add_keys_of(shape, &has, is_block));
     }
@@ -375,18 +375,14 @@ fn files(document: &SourceDocument, prefix: &str) -> Vec<String> {
     names.filter_map(|name| Some(Path::new(folder).join(name).to_str()?.to_owned())).collect()
 }
 
-fn shape_of(form: &'static Form) -> Option<&'static Shape> {
-    if let Form::Shape(shape) = form { Some(shape) } else { None }
-}
-
-fn is_list(form: &'static Form) -> bool {
-    places::list_item(form).is_some()
+fn is_list(form: &Form) -> bool {
+    form.alternatives().iter().any(|form| matches!(form, Form::List(_)))
 }
 
 /// Returns a key with a place for its value. In a block, `column` is that of the key.
 fn key_snippet(spec: &'static KeySpec, column: Option<usize>) -> String {
     let (mut is_map, mut is_scalar, mut has_items) = (false, false, false);
-    places::alternatives(&spec.form, &mut |form| match form {
+    spec.form.alternatives().into_iter().for_each(|form| match form {
         Form::Shape(_) | Form::Map(_) => is_map = true,
         Form::List(Form::Shape(_)) => has_items = true,
         Form::List(_) => {}

@@ -108,15 +108,10 @@ impl Analysis {
 
 /// Describes a word that is no declared name.
 fn described_word(place: &Place<'_>, word: &str) -> Option<String> {
-    let mut text = None;
-    let form = place.form?;
-    places::alternatives(form, &mut |form| {
-        let found = match form {
-            Form::Operator => operator(word),
-            Form::Dtype => dtype(word),
-            _ => None,
-        };
-        text = text.take().or(found);
+    let text = place.form?.find(&mut |form| match form {
+        Form::Operator => operator(word),
+        Form::Dtype => dtype(word),
+        _ => None,
     });
     text.or_else(|| place.holder.map(|(shape, spec)| key(shape, spec)))
 }

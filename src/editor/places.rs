@@ -32,7 +32,7 @@ impl<'t> Place<'t> {
     fn new(node: &'t SourceNode<'t>, form: Option<&'static Form>) -> Place<'t> {
         let shape = match (&node.value, form) {
             (NodeValue::Map(_), Some(_)) if repeat::parts(node).is_some() => None,
-            (NodeValue::Map(entries), Some(form)) => best_shape(form, entries).map(|(_, shape)| shape),
+            (NodeValue::Map(entries), Some(form)) => best_shape(form, entries),
             _ => None,
         };
         Place { node, key: None, item: None, holder: None, form, around: None, shape }
@@ -76,46 +76,23 @@ fn is_named(form: &'static Form, name: &str) -> bool {
     }
 }
 
-/// Returns the shape that has most of these keys, and how many.
-fn best_shape(form: &'static Form, entries: &[(MapKey<'_>, SourceNode<'_>)]) -> Option<(usize, &'static Shape)> {
-    match form.unnamed() {
-        Form::Shape(shape) => {
-            let known = entries.iter().take(64).filter(|(key, _)| shape.key(&key.text).is_some()).count();
-            Some((known, shape))
-        }
-        Form::Either(forms) => {
-            let found = forms.iter().filter_map(|form| best_shape(form, entries));
-            // The first of several.
-            found.reduce(|best, next| if next.0 > best.0 { next } else { best })
-        }
-        _ => None,
-    }
+/// Returns the shape of a form that has most of these keys; of several, the first.
+fn best_shape(form: &Form, entries: &[(MapKey<'_>, SourceNode<'_>)]) -> Option<&'static Shape> {
+    let known = |shape: &Shape| entries.iter().take(64).filter(|(key, _)| shape.key(&key.text).is_some()).count();
+    form.shapes()
+        .map(|shape| (known(shape), shape))
+        .reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .map(|(_, shape)| shape)
 }
 
 /// Returns the form of the entries of a map with arbitrary keys.
-pub(super) fn map_item(form: &'static Form) -> Option<&'static Form> {
-    match form.unnamed() {
-        Form::Map(item) => Some(item),
-        Form::Either(forms) => forms.iter().find_map(map_item),
-        _ => None,
-    }
+fn map_item(form: &'static Form) -> Option<&'static Form> {
+    form.find(&mut |form| if let Form::Map(item) = form { Some(*item) } else { None })
 }
 
 /// Returns the form of the items of a list.
-pub(super) fn list_item(form: &'static Form) -> Option<&'static Form> {
-    match form.unnamed() {
-        Form::List(item) => Some(item),
-        Form::Either(forms) => forms.iter().find_map(list_item),
-        _ => None,
-    }
-}
-
-/// Calls a function with each alternative of a form, without names.
-pub(super) fn alternatives(form: &'static Form, each: &mut dyn FnMut(&'static Form)) {
-    match form.unnamed() {
-        Form::Either(forms) => forms.iter().for_each(|form| alternatives(form, each)),
-        form => each(form),
-    }
+fn list_item(form: &'static Form) -> Option<&'static Form> {
+    form.find(&mut |form| if let Form::List(item) = form { Some(*item) } else { None })
 }
 
 /// Returns the key of the grammar that the last node of a trail belongs to: its own or the nearest one above it.

@@ -46,18 +46,14 @@ impl Analysis {
             }
             match &place.node.value {
                 NodeValue::Text(word) => {
-                    let mut kind = None;
-                    places::alternatives(place.form.unwrap_or(&Form::Any), &mut |form| {
-                        let found = match form {
-                            Form::Operator => Some(TokenKind::Operator),
-                            Form::Dtype => Some(TokenKind::Dtype),
-                            Form::OneOf(words) | Form::WordOrInt(words) if words.contains(&&**word) => {
-                                Some(TokenKind::Word)
-                            }
-                            Form::Option(_) => Some(TokenKind::Word),
-                            _ => None,
-                        };
-                        kind = kind.or(found);
+                    let kind = place.form.unwrap_or(&Form::Any).find(&mut |form| match form {
+                        Form::Operator => Some(TokenKind::Operator),
+                        Form::Dtype => Some(TokenKind::Dtype),
+                        Form::OneOf(words) | Form::WordOrInt(words) if words.contains(&&**word) => {
+                            Some(TokenKind::Word)
+                        }
+                        Form::Option(_) => Some(TokenKind::Word),
+                        _ => None,
                     });
                     kind.into_iter().for_each(|kind| add(place.node.id, kind));
                     true

@@ -1,6 +1,5 @@
 //! Canonical layout of YAML, which `dump` prints; and YAML without the keys that assembling computes, or with them.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -30,7 +29,19 @@ pub enum ComputedKeys {
     Stated,
 }
 
-/// Number of assemblies that try which keys can be left out or stated; the others stay as they are.
+/// YAML in the layout of `dump`: the result of [`Model::format`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Formatted {
+    /// YAML.
+    pub text: String,
+    /// Number of keys that stay as they are because the document is too large to try them.
+    pub untried: usize,
+}
+
+/// Work to try which keys of a document can be left out or stated: bytes of YAML that are assembled, and a number of
+/// assemblies that a larger document has, too.
+const TRIED: usize = 4 << 30;
 const TRIALS: usize = 1000;
 
 /// Size in bytes up to which data of files are compared, not only their metadata. The YAML of the data does not change.
@@ -65,9 +76,26 @@ impl Model {
     /// ```
     ///
     /// # Errors
+    /// Those of [`Model::format`].
+    pub fn formatted(&self, keys: ComputedKeys) -> Result<String, Error> {
+        self.format_yaml(keys).map(|formatted| formatted.text)
+    }
+
+    /// Does the same as [`Model::formatted`], and returns how many keys were not tried.
+    ///
+    /// ```
+    /// use pte_emit::{ComputedKeys, Formatted, Model};
+    ///
+    /// let model = Model::from_yaml("f.yaml", "methods: {f: {outputs:   [1]}}", ".");
+    /// let Formatted { text, untried, .. } = model.format_yaml(ComputedKeys::Omitted)?;
+    /// assert_eq!((&*text, untried), ("methods:\n  f:\n    outputs: [1]\n", 0));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
     /// A binary file; YAML that is not well-formed. To omit or to state keys, the YAML must assemble, and have no
     /// variables.
-    pub fn formatted(&self, keys: ComputedKeys) -> Result<String, Error> {
+    pub fn format_yaml(&self, keys: ComputedKeys) -> Result<Formatted, Error> {
         if !self.is_text() {
             return Err(Error::input(Code::UnexpectedInput, self.name(), "expected YAML, found a binary file"));
         }
@@ -75,18 +103,21 @@ impl Model {
         let syntax = |error: tree::SyntaxError| self.source().error(vec![error.diagnostic()]);
         let formatted = format::format(text, &Style).map_err(syntax)?;
         if keys == ComputedKeys::AsWritten {
-            return Ok(formatted);
+            return Ok(Formatted { text: formatted, untried: 0 });
         }
         if template::variables(&formatted).is_ok_and(|variables| !variables.is_empty()) {
             let message = "the YAML has variables, on whose values the keys that are computed may depend";
             return Err(Error::input(Code::UnmetRequest, self.name(), message));
         }
-        let mut out = String::new();
+        let mut all = Formatted { text: String::new(), untried: 0 };
         for (_, document) in template::documents(&formatted) {
-            let trials = Trials { model: self, text: document, left: Cell::new(TRIALS), expected: None };
-            out.push_str(&trials.with(keys)?);
+            let trials = (TRIED / document.len().max(1)).max(TRIALS);
+            let trials = Trials { model: self, text: document, left: trials, untried: 0, expected: None };
+            let (text, untried) = trials.with(keys)?;
+            all.text.push_str(&text);
+            all.untried += untried;
         }
-        Ok(out)
+        Ok(all)
     }
 }
 
@@ -103,7 +134,9 @@ enum Edit {
 struct Trials<'t> {
     model: &'t Model,
     text: &'t str,
-    left: Cell<usize>,
+    /// Assemblies that are left, and keys that were not tried.
+    left: usize,
+    untried: usize,
     /// Files of the document as it is.
     expected: Option<Files>,
 }
@@ -124,8 +157,8 @@ impl Files {
 }
 
 impl Trials<'_> {
-    /// Returns the document with the keys that are computed omitted or stated.
-    fn with(mut self, keys: ComputedKeys) -> Result<String, Error> {
+    /// Returns the document with the keys that are computed omitted or stated, and the number of keys not tried.
+    fn with(mut self, keys: ComputedKeys) -> Result<(String, usize), Error> {
         let model = self.edited_model(self.text);
         let assembly = model.assembly()?;
         let unreadable = |error: io::Error| Error::io(self.model.name(), "", &error);
@@ -142,12 +175,14 @@ impl Trials<'_> {
                     let edits: Vec<Edit> = inferred::keys(&root).into_iter().map(|id| Edit::Drop(start(id))).collect();
                     let is_new = |edit: &Edit| !accepted.iter().any(|old| offset(old) == offset(edit));
                     let edits: Vec<Edit> = edits.into_iter().filter(is_new).collect();
-                    self.accept(&edits, &mut accepted);
+                    self.untried = 0;
+                    self.accept(&edits, false, &mut accepted);
                 }
             }
-            ComputedKeys::Stated => self.accept(&stated(&root, assembly, &start), &mut accepted),
+            ComputedKeys::Stated => _ = self.accept(&stated(&root, assembly, &start), false, &mut accepted),
         }
-        self.format(&accepted).map_err(|error| model.source().error(vec![error.diagnostic()]))
+        let text = self.format(&accepted).map_err(|error| model.source().error(vec![error.diagnostic()]))?;
+        Ok((text, self.untried))
     }
 
     fn edited_model(&self, text: &str) -> Model {
@@ -165,30 +200,33 @@ impl Trials<'_> {
         format::edited(self.text, &Style, &all)
     }
 
-    /// Adds those of `edits` that do not change the files to `accepted`: all at once, or halves of them.
-    fn accept(&self, edits: &[Edit], accepted: &mut Vec<Edit>) {
-        let Some(left) = self.left.get().checked_sub(1).filter(|_| !edits.is_empty()) else { return };
-        self.left.set(left);
+    /// Adds those of `edits` that do not change the files to `accepted`: all at once, or halves of them. `fails` is true
+    /// if it is known that all at once change them. Returns true if all are added.
+    fn accept(&mut self, edits: &[Edit], fails: bool, accepted: &mut Vec<Edit>) -> bool {
         let count = accepted.len();
-        accepted.extend_from_slice(edits);
-        let is_same = self.format(accepted).is_ok_and(|text| {
-            let model = self.edited_model(&text);
-            model.assembly().is_ok_and(|assembly| Files::of(assembly).ok() == self.expected)
-        });
-        if is_same {
-            return;
-        }
-        accepted.truncate(count);
-        if let [first, second @ ..] = edits
-            && !second.is_empty()
-        {
-            let (first, second) = match edits.len() {
-                2 => (std::slice::from_ref(first), second),
-                count => edits.split_at(count / 2),
+        if !fails {
+            let Some(left) = self.left.checked_sub(1) else {
+                self.untried += edits.len();
+                return false;
             };
-            self.accept(first, accepted);
-            self.accept(second, accepted);
+            self.left = left;
+            accepted.extend_from_slice(edits);
+            let is_same = self.format(accepted).is_ok_and(|text| {
+                let model = self.edited_model(&text);
+                model.assembly().is_ok_and(|assembly| Files::of(assembly).ok() == self.expected)
+            });
+            if is_same {
+                return true;
+            }
+            accepted.truncate(count);
         }
+        if edits.len() > 1 {
+            let (first, second) = edits.split_at(edits.len() / 2);
+            let is_first = self.accept(first, false, accepted);
+            // With all of the first half, the second one is what was tried already.
+            self.accept(second, is_first, accepted);
+        }
+        false
     }
 }
 
@@ -247,4 +285,31 @@ fn properties(tensor: &Tensor) -> String {
         &mut out,
     );
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ComputedKeys, Trials};
+    use crate::Model;
+
+    #[test]
+    fn keys_that_are_not_tried_are_counted() {
+        let value = |name: &str| format!("      {name}: {{tensor: float32, sizes: [2]}}\n");
+        let values: String = ["x", "a", "b", "c", "y"].map(value).concat();
+        let call = |arg: &str, out: &str| format!("      - {{kernel: aten::relu.out, args: [{arg}], out: {out}}}\n");
+        let calls = [("x", "a"), ("a", "b"), ("b", "c"), ("c", "y")].map(|(arg, out)| call(arg, out)).concat();
+        let text = format!(
+            "methods:\n  f:\n    values:\n{values}    inputs: [x]\n    outputs: [y]\n    instructions:\n{calls}"
+        );
+        let model = Model::from_yaml("f.yaml", text.as_str(), ".");
+        let tried = |left| {
+            let trials = Trials { model: &model, text: &text, left, untried: 0, expected: None };
+            trials.with(ComputedKeys::Omitted).unwrap()
+        };
+        let (all, untried) = tried(1000);
+        assert!(untried == 0 && all.matches("float32").count() == 1, "{all}");
+        let (some, untried) = tried(4);
+        assert!(untried > 0 && some.matches("float32").count() > 1, "{untried} {some}");
+        assert_eq!(tried(0).0, text);
+    }
 }

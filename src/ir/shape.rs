@@ -78,66 +78,46 @@ pub enum Form {
 }
 
 impl Form {
-    /// The words among the values of the form; none if there are none.
-    pub fn words(&self) -> &'static [&'static str] {
-        match self {
-            Form::OneOf(words) | Form::WordOrInt(words) => words,
-            Form::Either(forms) => forms.iter().map(Form::words).find(|words| !words.is_empty()).unwrap_or_default(),
-            Form::Any
-            | Form::Null
-            | Form::Bool
-            | Form::Int
-            | Form::UInt
-            | Form::Number
-            | Form::Text
-            | Form::Operator
-            | Form::Size
-            | Form::Alignment
-            | Form::Dtype
-            | Form::Option(_)
-            | Form::List(_)
-            | Form::Map(_)
-            | Form::Shape(_)
-            | Form::Named(..) => &[],
+    /// The form that this one stands for: that of its name.
+    pub fn unnamed(&self) -> &Form {
+        let mut form = self;
+        while let Form::Named(_, inner) = form {
+            form = inner;
+        }
+        form
+    }
+
+    /// What a function finds first among the forms that this one is one of, without names.
+    pub fn find<'f, T>(&'f self, find: &mut dyn FnMut(&'f Form) -> Option<T>) -> Option<T> {
+        match self.unnamed() {
+            Form::Either(forms) => forms.iter().find_map(|form| form.find(find)),
+            form => find(form),
         }
     }
-}
 
-impl Form {
-    /// The form that this one stands for: that of its name.
-    pub fn unnamed(&'static self) -> &'static Form {
-        match self {
-            Form::Named("numbers", Form::Null) => NUMBERS.unnamed(),
-            Form::Named("literal", Form::Null) => LITERAL.unnamed(),
-            Form::Named(_, form) => form.unnamed(),
-            Form::Any
-            | Form::Null
-            | Form::Bool
-            | Form::Int
-            | Form::UInt
-            | Form::Number
-            | Form::Text
-            | Form::Operator
-            | Form::Size
-            | Form::Alignment
-            | Form::Dtype
-            | Form::Option(_)
-            | Form::OneOf(_)
-            | Form::WordOrInt(_)
-            | Form::List(_)
-            | Form::Map(_)
-            | Form::Shape(_)
-            | Form::Either(_) => self,
-        }
+    /// The forms that this one is one of, without names.
+    pub fn alternatives(&self) -> Vec<&Form> {
+        let mut all = Vec::new();
+        self.find(&mut |form| {
+            all.push(form);
+            None::<()>
+        });
+        all
+    }
+
+    /// The words among the values of the form; none if there are none.
+    pub fn words(&self) -> &'static [&'static str] {
+        let words = self.find(&mut |form| match form {
+            Form::OneOf(words) | Form::WordOrInt(words) if !words.is_empty() => Some(*words),
+            _ => None,
+        });
+        words.unwrap_or_default()
     }
 
     /// The shapes that a node of this form may have.
-    fn shapes(&self) -> Box<dyn Iterator<Item = &'static Shape> + '_> {
-        match *self {
-            Form::Shape(shape) => Box::new(std::iter::once(shape)),
-            Form::Either(forms) => Box::new(forms.iter().flat_map(Form::shapes)),
-            _ => Box::new(std::iter::empty()),
-        }
+    pub fn shapes(&self) -> impl Iterator<Item = &'static Shape> {
+        let shape = |form: &Form| if let Form::Shape(shape) = form { Some(*shape) } else { None };
+        self.alternatives().into_iter().filter_map(shape)
     }
 }
 
@@ -232,7 +212,8 @@ use pte_xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 /// Words for the memory of a tensor.
 pub const MEMORY_PLACEMENT_WORDS: &[&str] = &["auto", "none"];
 
-static NUMBERS: Form = Named("numbers", &List(&Either(&[Number, Bool, Text, Form::Named("numbers", &Null)])));
+static NUMBERS: Form = Named("numbers", &NUMBER_LIST);
+static NUMBER_LIST: Form = List(&Either(&[Number, Bool, Text, Named("numbers", &NUMBER_LIST)]));
 static INTS: Form = List(&Int);
 static SIZES: Form = List(&UInt);
 static NAMES: Form = List(&Text);
@@ -240,8 +221,9 @@ static PATTERNS: Form = Either(&[Text, List(&Text)]);
 static FRAMES: Form = List(&Form::Shape(&FRAME));
 static INSTRUCTIONS: Form = List(&Form::Shape(&INSTRUCTION));
 static SOURCE: Form = Named("data", &Either(&[Number, Bool, Text, NUMBERS, Form::Shape(&DATA)]));
-static LITERAL: Form =
-    Named("literal", &Either(&[Null, Bool, Number, Text, List(&Named("literal", &Null)), Form::Shape(&LITERAL_MAP)]));
+static LITERAL: Form = Named("literal", &LITERAL_FORMS);
+static LITERAL_FORMS: Form =
+    Either(&[Null, Bool, Number, Text, List(&Named("literal", &LITERAL_FORMS)), Form::Shape(&LITERAL_MAP)]);
 static LITERALS: Form = List(&LITERAL);
 static VALUE: Form =
     Either(&[Null, Bool, Number, Text, List(&LITERAL), Form::Shape(&TENSOR), Form::Shape(&LITERAL_MAP)]);

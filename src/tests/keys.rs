@@ -44,19 +44,25 @@ fn the_tables_of_keys_are_up_to_date() {
 
 /// All shapes that are reachable from the document.
 pub(super) fn shapes() -> Vec<&'static Shape> {
-    fn visit(form: &Form, found: &mut Vec<&'static Shape>) {
+    fn visit(form: &Form, found: &mut Vec<&'static Shape>, names: &mut Vec<&'static str>) {
         match form {
-            Form::List(form) | Form::Map(form) | Form::Named(_, form) => visit(form, found),
-            Form::Either(forms) => forms.iter().for_each(|form| visit(form, found)),
+            // A form with a name may contain itself.
+            Form::Named(name, _) if names.contains(name) => {}
+            Form::Named(name, form) => {
+                names.push(name);
+                visit(form, found, names);
+            }
+            Form::List(form) | Form::Map(form) => visit(form, found, names),
+            Form::Either(forms) => forms.iter().for_each(|form| visit(form, found, names)),
             Form::Shape(shape) if !found.iter().any(|other| other.name == shape.name) => {
                 found.push(shape);
-                shape.keys.iter().for_each(|key| visit(&key.form, found));
+                shape.keys.iter().for_each(|key| visit(&key.form, found, names));
             }
             _ => {}
         }
     }
     let mut found = Vec::new();
-    visit(&Form::Shape(&shape::DOCUMENT), &mut found);
+    visit(&Form::Shape(&shape::DOCUMENT), &mut found, &mut Vec::new());
     found
 }
 

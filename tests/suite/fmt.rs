@@ -511,6 +511,50 @@ fn shortest_leaves_comments() {
     pretty_assertions::assert_eq!(explicit, expected);
 }
 
+/// The comment after a list or map that becomes a block stays at its end.
+#[test]
+fn a_closing_comment_stays_at_its_item() {
+    let text = "\
+methods:
+  f:
+    instructions:
+      - {kernel: aten::relu.out, args: [a, # one
+          b], out: c}  # two
+      - {kernel: aten::relu.out, args: [a, # three
+          [1, 2]]}  # four
+";
+    let expected = "\
+methods:
+  f:
+    instructions:
+      - kernel: aten::relu.out
+        args:
+          - a  # one
+          - b
+        out: c  # two
+      - kernel: aten::relu.out
+        args:
+          - a  # three
+          - [1, 2]
+        # four
+";
+    assert_eq!(checked(text), expected);
+    let list = "methods: {f: {inputs: [a, # one\n  b]}} # two\n";
+    assert_eq!(checked(list), "methods:\n  f:\n    inputs:\n      - a  # one\n      - b\n  # two\n");
+}
+
+#[test]
+fn untrusted_files_are_confined() {
+    let text = "methods: {f: {values: {w: {tensor: float32, sizes: [1], data: {file: ../w.bin}}}, outputs: [w]}}\n";
+    let folder = Folder::new(&[("w.bin", "abcd")]);
+    std::fs::create_dir(folder.path().join("in")).unwrap();
+    std::fs::write(folder.path().join("in/m.yaml"), text).unwrap();
+    let refused = folder.run(&["fmt", "--shortest", "--confine", "in", "in/m.yaml"]).exits(1);
+    assert!(refused.stderr.contains("to which files are confined"), "{}", refused.stderr);
+    folder.run(&["fmt", "--shortest", "--confine", ".", "in/m.yaml"]).exits(0);
+    folder.run(&["fmt", "--shortest", "--max-size", "1", "in/m.yaml"]).exits(1);
+}
+
 #[test]
 fn keys_of_a_source_that_does_not_assemble_stay() {
     for (text, message) in [("methods: {f: {outputs: [x]}}", "unknown value `x`"), ("name: ${N:a}", "has variables")] {

@@ -21,7 +21,7 @@ pub fn write(document: &ConcreteDocument<'_>, out: &mut String) {
         let is_empty = matches!(root.content, Content::Plain("null"));
         match is_empty {
             true => writer.comments_only(root),
-            false => writer.entry(root, 0, "", false),
+            false => writer.entry(root, 0, "", false, None),
         }
     }
     writer.lines(&document.tail, 0);
@@ -80,10 +80,11 @@ impl Writer<'_> {
     }
 
     /// Appends an entry whose lines begin at `indent`; `dash` is the prefix of an item, and the root has none. With
-    /// `is_started`, the line has begun with the `-` of lists around it.
-    fn entry(&mut self, entry: &Entry<'_>, indent: usize, dash: &str, is_started: bool) {
+    /// `is_started`, the line has begun with the `-` of lists around it. `closing` is the comment after the list or map
+    /// that the entry is the last one of.
+    fn entry(&mut self, entry: &Entry<'_>, indent: usize, dash: &str, is_started: bool, closing: Option<&str>) {
         let notes = entry.notes.as_deref();
-        let (mut head, mut after) = notes.map_or((None, None), |notes| (notes.head, notes.after));
+        let (mut head, mut after) = notes.map_or((None, closing), |notes| (notes.head, notes.after.or(closing)));
         let mut start = entry.key.as_ref().map_or_else(|| dash.to_owned(), |key| format!("{}:", key.written));
         let properties = notes.map_or("", |notes| notes.properties.trim_end());
         for word in [properties, ""] {
@@ -100,7 +101,7 @@ impl Writer<'_> {
             after = after.or(hoisted);
         }
         // The order of comments stays.
-        let mut last = None;
+        let mut last: Option<&str> = None;
         if let (Content::Collection(collection), Form::Block) = (&entry.content, form) {
             last = after.take_if(|_| head.is_some() || entry.key.is_none() || has_comments(collection));
         }
@@ -124,9 +125,12 @@ impl Writer<'_> {
                 }
                 // The root is not indented.
                 let inner = if start.is_empty() { indent } else { indent + 2 };
+                let mut closing = last.take_if(|_| ends_on_a_line(collection, inner));
+                let count = collection.entries.len();
                 for (number, entry) in collection.entries.iter().enumerate() {
                     let dash = if collection.is_map { "" } else { "-" };
-                    self.entry(entry, inner, dash, number == 0 && is_compact && !start.is_empty());
+                    let is_started = number == 0 && is_compact && !start.is_empty();
+                    self.entry(entry, inner, dash, is_started, closing.take_if(|_| number + 1 == count));
                 }
                 self.lines(&collection.tail, inner);
                 last.into_iter().for_each(|comment| self.comment(comment, inner));
@@ -251,6 +255,23 @@ impl Writer<'_> {
         }
         self.indent(indent);
     }
+}
+
+/// Returns true if the last entry of a block has one line without a comment, at whose end another comment can be.
+fn ends_on_a_line(collection: &Collection<'_>, indent: usize) -> bool {
+    let Some(last) = collection.entries.last().filter(|_| collection.tail.is_empty()) else { return false };
+    let has_comment = last.notes.as_deref().is_some_and(|notes| notes.head.is_some() || notes.after.is_some());
+    !has_comment
+        && match &last.content {
+            Content::Plain(_) => true,
+            Content::Text(text) => text.raw.is_none_or(|raw| !raw.contains('\n')),
+            Content::Block(_) => false,
+            Content::Collection(inner) => {
+                let key = last.key.as_ref().map_or(2, |key| key.written.len() + 2);
+                let properties = last.notes.as_deref().map_or(0, |notes| notes.properties.len());
+                form(inner, indent + key + properties, true).0 == Form::Line
+            }
+        }
 }
 
 /// Decides how a list or a map is written on a line of which `used` bytes are used. Returns the comment of its only
