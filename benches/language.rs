@@ -1,5 +1,5 @@
 //! Time of the language server after a key in a chain of calls, with ratios to parsing the text. docs/performance.md
-//! has the figures. There are no thresholds.
+//! has the figures. There are no thresholds. An argument selects the cases whose names contain it.
 
 // Shared with the other benchmarks.
 #[allow(dead_code)]
@@ -37,6 +37,8 @@ fn main() {
             ("tokens", Box::new(|| drop(black_box(whole.tokens())))),
             ("actions", Box::new(|| drop(black_box(whole.actions(middle..middle))))),
         ];
+        let selected = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+        cases.retain(|(name, _)| *name == "parse" || name.contains(&*selected));
         let times = interleaved(rounds, &mut cases);
         let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
         print(&format!("{count} calls, {} KiB", text.len() >> 10), times[0], &rows);

@@ -332,7 +332,13 @@ impl Analyst {
 
     fn job(&mut self, job: Job) {
         match job {
-            Job::Text(uri, Some(open)) => _ = self.texts.insert(uri, AnalysedText::new(open)),
+            Job::Text(uri, Some(open)) => {
+                let old = self.texts.insert(uri, AnalysedText::new(open));
+                // Dropping the trees of a large text takes a tenth of analysing it.
+                if let Some(old) = old.filter(|old| old.open.text.len() > answers::LARGE) {
+                    thread::spawn(move || drop(old));
+                }
+            }
             Job::Text(uri, None) => {
                 self.texts.remove(&uri);
                 publish(&uri, None, &[]);
@@ -373,8 +379,10 @@ impl Analyst {
     /// Sends the messages of a text.
     fn report(&mut self, uri: &str) {
         let Some(text) = self.texts.get(uri) else { return };
-        let found = catch_unwind(AssertUnwindSafe(|| self.subject(uri, text).diagnostics())).unwrap_or_default();
-        publish(uri, Some(text.open.version), &found);
+        let version = Some(text.open.version);
+        let report = || self.subject(uri, text).diagnostics(&mut |early| publish(uri, version, early));
+        let found = catch_unwind(AssertUnwindSafe(report)).unwrap_or_default();
+        publish(uri, version, &found);
         self.texts.get_mut(uri).into_iter().for_each(|text| text.is_reported = true);
     }
 

@@ -52,7 +52,7 @@ impl Analysis {
         let method = symbols.symbols[name.symbol].method;
         let declaration = |symbol: usize| {
             let symbol = symbols.symbols.get(symbol).filter(|symbol| symbol.kind == NameKind::Value)?;
-            let assembled = document.facts(&self.options).assembled.as_ref()?;
+            let assembled = document.facts().assembled.as_ref()?;
             let method = symbol.method.checked_sub(1)?;
             let EValue::Tensor(tensor) = assembled.evalue(method, assembled.value(method, &symbol.name)?)? else {
                 return None;

@@ -14,7 +14,7 @@ use super::tree::Syntax;
 use crate::facade::model::MAX_DOCUMENTS;
 use crate::facade::source::{Source, SourceContent};
 use crate::ir::files::FileAccess;
-use pte_model::diagnostics::Code;
+use pte_model::diagnostics::{Code, Diagnostic};
 use pte_yaml::template;
 use pte_yaml::tree::{NodeId, SyntaxError};
 
@@ -130,13 +130,18 @@ impl SourceDocument {
     }
 
     /// Returns what the assembler knows.
-    pub fn facts(&self, options: &LanguageOptions) -> &Facts {
-        self.facts.get_or_init(|| Facts::new(&self.syntax, &self.source, options))
+    pub fn facts(&self) -> &Facts {
+        self.facts_in_steps(&mut |_| {})
+    }
+
+    /// Does the same, and calls `early` as [`Facts::new`] does, unless the document is assembled already.
+    pub fn facts_in_steps(&self, early: &mut dyn FnMut(&[Diagnostic])) -> &Facts {
+        self.facts.get_or_init(|| Facts::new(&self.syntax, &self.source, early))
     }
 
     /// Returns the assembled document; if it has errors, one without the parts that have them.
-    pub fn assembled(&self, options: &LanguageOptions) -> Option<&Assembled> {
-        let facts = self.facts(options);
+    pub fn assembled(&self) -> Option<&Assembled> {
+        let facts = self.facts();
         let rest =
             || self.rest.get_or_init(|| super::rest::assembled(&self.syntax, &self.source, &facts.messages)).as_ref();
         facts.assembled.as_ref().or_else(rest)

@@ -287,7 +287,7 @@ impl<'a> Completions<'a> {
         let index = self.document.symbols();
         let base = if kind == NameKind::Value { self.argument(place) } else { None };
         let own = self.analysis.at(self.range.start).map(|(document, _)| document);
-        let known = own.and_then(|document| document.assembled(&self.analysis.options));
+        let known = own.and_then(|document| document.assembled());
         let is_repeated = self.trail.iter().any(|place| repeat::parts(place.node).is_some());
         let mut written = WrittenNames::new(&self.document.syntax);
         for (number, symbol) in index.names(kind, scope) {

@@ -30,8 +30,7 @@ use pte_yaml::tree::NodeId;
 pub(super) struct Facts {
     /// Messages of the assembler, with ranges in the text of the tree.
     pub messages: Vec<Diagnostic>,
-    /// Findings of `check`, each with its level and its text.
-    pub findings: Vec<(Level, String, Finding)>,
+    findings: OnceLock<Vec<(Level, String, Finding)>>,
     /// Program; `None` if the document is not valid.
     pub assembled: Option<Assembled>,
 }
@@ -53,54 +52,59 @@ const PREVIEW: u64 = 4096;
 const ELEMENTS: usize = 8;
 
 impl Facts {
-    /// Assembles a document, whose tree is known.
-    pub fn new(syntax: &Syntax, source: &Arc<Source>, options: &LanguageOptions) -> Facts {
-        match Facts::of_tree(syntax, source) {
-            Ok(mut facts) => {
-                if let Some(assembled) = &facts.assembled {
-                    facts.findings = findings(&assembled.model, options).unwrap_or_default();
-                }
-                facts
-            }
-            Err(error) => Facts::failed(&error),
-        }
+    /// Assembles a document, whose tree is known. `early` is called with the messages about names and types, before
+    /// memory is planned and files are emitted.
+    pub fn new(syntax: &Syntax, source: &Arc<Source>, early: &mut dyn FnMut(&[Diagnostic])) -> Facts {
+        Facts::of_tree(syntax, source, early).unwrap_or_else(|error| Facts::failed(&error))
     }
 
-    fn of_tree(syntax: &Syntax, source: &Arc<Source>) -> Result<Facts, Error> {
+    fn of_tree(syntax: &Syntax, source: &Arc<Source>, early: &mut dyn FnMut(&[Diagnostic])) -> Result<Facts, Error> {
         let root = syntax.expanded().map_err(|error| source.error(vec![error.clone().diagnostic()]))?;
         let strings = syntax.source().spans().copies().strings.clone();
         let (resolved, invalid_tests) = Resolved::of_tree(source, root.clone(), strings)?;
-        Ok(Facts::of_resolved(source, resolved, invalid_tests))
+        Ok(Facts::of_resolved(source, resolved, invalid_tests, early))
+    }
+
+    /// Returns the findings of `check`, each with its level and its text.
+    pub fn findings(&self, options: &LanguageOptions) -> &[(Level, String, Finding)] {
+        let found = || self.assembled.as_ref().and_then(|assembled| findings(&assembled.model, options).ok());
+        self.findings.get_or_init(|| found().unwrap_or_default())
     }
 
     fn failed(error: &Error) -> Facts {
         let messages = error.report().diagnostics.clone();
-        Facts { messages, findings: Vec::new(), assembled: None }
+        Facts { messages, findings: OnceLock::new(), assembled: None }
     }
 
     /// Runs the stages. Errors of tests, and those of the layout, leave the program known.
     pub fn assembled(source: &Arc<Source>) -> Result<Facts, Error> {
         let (resolved, invalid_tests) = Document::parse(source)?.resolve_with_invalid_tests()?;
-        Ok(Facts::of_resolved(source, resolved, invalid_tests))
+        Ok(Facts::of_resolved(source, resolved, invalid_tests, &mut |_| {}))
     }
 
-    fn of_resolved(source: &Arc<Source>, resolved: Resolved, invalid_tests: Vec<InvalidTest>) -> Facts {
+    fn of_resolved(
+        source: &Arc<Source>,
+        resolved: Resolved,
+        invalid_tests: Vec<InvalidTest>,
+        early: &mut dyn FnMut(&[Diagnostic]),
+    ) -> Facts {
         let nodes = invalid_tests.into_iter().flat_map(|test| test.diagnostics).collect();
         let mut messages = source.report_nodes(nodes).diagnostics;
+        early(&messages);
         let origins = resolved.origins.clone();
         let planned = resolved.plan(&AssembleOptions::default()).and_then(|planned| planned.emit());
         let assembly = match planned {
             Ok(assembly) => assembly,
             Err(error) => {
                 messages.extend(error.report().diagnostics.iter().cloned());
-                return Facts { messages, findings: Vec::new(), assembled: None };
+                return Facts { messages, findings: OnceLock::new(), assembled: None };
             }
         };
         messages.extend(assembly.warnings.diagnostics.iter().cloned());
         let values = (0..origins.methods.len()).map(|method| origins.values(method).into_iter().collect()).collect();
         let model = Model::assembled_from(source.clone(), assembly);
         let assembled = Assembled { model, origins, values, memory: OnceLock::new() };
-        Facts { messages, findings: Vec::new(), assembled: Some(assembled) }
+        Facts { messages, findings: OnceLock::new(), assembled: Some(assembled) }
     }
 }
 

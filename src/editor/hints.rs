@@ -36,7 +36,7 @@ impl Analysis {
 
     fn add_result(&self, document: &SourceDocument, name: &Occurrence, hints: &mut Vec<InlayHint>) {
         let symbol = &document.symbols().symbols[name.symbol];
-        let Some(assembled) = document.assembled(&self.options) else { return };
+        let Some(assembled) = document.assembled() else { return };
         let method = symbol.method.wrapping_sub(1);
         let Some(index) = assembled.value(method, &symbol.name).filter(|_| symbol.kind == NameKind::Value) else {
             return;

@@ -64,7 +64,7 @@ impl Analysis {
         let symbol = &symbols.symbols[name.symbol];
         let mut text = String::new();
         let method = symbol.method.wrapping_sub(1);
-        let assembled = document.assembled(&self.options);
+        let assembled = document.assembled();
         let index = assembled.and_then(|assembled| assembled.value(method, &symbol.name));
         let value = index.and_then(|index| assembled?.evalue(method, index));
         if let Some(value) = value {

@@ -26,35 +26,44 @@ const CONSEQUENCES: &[Code] = &[
 impl Analysis {
     /// Returns all messages, in the order of the text.
     pub fn diagnostics(&self) -> &[SourceMessage] {
+        self.diagnostics_in_steps(&mut |_| {})
+    }
+
+    /// Does the same. Of a document without errors of syntax, names and types, `early` is called with the messages so
+    /// far, which are some of the result, before its memory is planned and its files are validated.
+    pub fn diagnostics_in_steps(&self, early: &mut dyn FnMut(&[SourceMessage])) -> &[SourceMessage] {
+        let sort = |messages: &mut Vec<SourceMessage>| {
+            messages.sort_by_key(|message| (message.range.start, message.range.end));
+        };
         self.messages.get_or_init(|| {
             let of_error = |error: &SyntaxError| syntax(error, error.span.clone());
             let mut messages: Vec<SourceMessage> = self.errors.iter().map(of_error).collect();
-            self.documents.iter().for_each(|document| self.add_messages(document, &mut messages));
-            messages.sort_by_key(|message| (message.range.start, message.range.end));
+            for document in &self.documents {
+                let mut so_far = messages.clone();
+                document.facts_in_steps(&mut |found| {
+                    add_assembler_messages(document, found, &mut so_far);
+                    sort(&mut so_far);
+                    early(&so_far);
+                });
+                self.add_messages(document, &mut messages);
+            }
+            sort(&mut messages);
             messages
         })
     }
 
     fn add_messages(&self, document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
-        let error = document.syntax.error.as_ref();
-        messages.extend(error.map(|error| {
-            let span = document.part.start + error.span.start..document.part.start + error.span.end;
-            syntax(error, document.expansion.original(span))
-        }));
-        let facts = document.facts(&self.options);
-        for diagnostic in &facts.messages {
-            let is_consequence = error.is_some() && CONSEQUENCES.contains(&diagnostic.code);
-            let is_repaired = error.is_some() && diagnostic.at.as_ref().is_none_or(|at| is_repaired(document, at));
-            if !is_consequence && !is_repaired {
-                messages.push(of_diagnostic(document, diagnostic));
-            }
-        }
-        if error.is_some() {
+        let facts = document.facts();
+        add_assembler_messages(document, &facts.messages, messages);
+        if document.syntax.error.is_some() {
             return;
         }
-        self.add_unused(document, messages);
+        // Each value that the message of the assembler names.
+        if facts.messages.iter().any(|message| matches!(message.code, Code::Unused | Code::LimitExceeded)) {
+            add_unused(document, messages);
+        }
         let Some(assembled) = &facts.assembled else { return };
-        for (level, lines, finding) in &facts.findings {
+        for (level, lines, finding) in facts.findings(&self.options) {
             let source = finding.source.as_ref().map(|source| source.span.clone());
             let node = || assembled.node_at(&finding.location.path).map(|node| document.syntax.range(node));
             let text = lines.lines().next().unwrap_or_default();
@@ -76,25 +85,41 @@ impl Analysis {
             });
         }
     }
+}
 
-    /// Adds a message for each unused value: that of the assembler is at the first one.
-    fn add_unused(&self, document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
-        let Some(assembled) = &document.facts(&self.options).assembled else { return };
-        let Some(program) = assembled.program() else { return };
-        for (method, unused) in pte_transform::prune::unused_parts(program).iter().enumerate() {
-            for value in &unused.values {
-                let Some(node) = assembled.origins.node(Element::Method(method, Part::Value(*value))) else { continue };
-                let Some(name) = assembled.origins.name(method, *value) else { continue };
-                messages.push(SourceMessage {
-                    range: document.node_range(node),
-                    level: MessageLevel::Hint,
-                    code: Code::Unused.as_str(),
-                    message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
-                    related: Vec::new(),
-                    unnecessary: true,
-                    replacement: None,
-                });
-            }
+/// Adds the error of the syntax, and the messages of the assembler that are not a consequence of it.
+fn add_assembler_messages(document: &SourceDocument, found: &[Diagnostic], messages: &mut Vec<SourceMessage>) {
+    let error = document.syntax.error.as_ref();
+    messages.extend(error.map(|error| {
+        let span = document.part.start + error.span.start..document.part.start + error.span.end;
+        syntax(error, document.expansion.original(span))
+    }));
+    for diagnostic in found {
+        let is_consequence = error.is_some() && CONSEQUENCES.contains(&diagnostic.code);
+        let is_repaired = error.is_some() && diagnostic.at.as_ref().is_none_or(|at| is_repaired(document, at));
+        if !is_consequence && !is_repaired {
+            messages.push(of_diagnostic(document, diagnostic));
+        }
+    }
+}
+
+/// Adds a message for each unused value: that of the assembler is at the first one.
+fn add_unused(document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
+    let Some(assembled) = &document.facts().assembled else { return };
+    let Some(program) = assembled.program() else { return };
+    for (method, unused) in pte_transform::prune::unused_parts(program).iter().enumerate() {
+        for value in &unused.values {
+            let Some(node) = assembled.origins.node(Element::Method(method, Part::Value(*value))) else { continue };
+            let Some(name) = assembled.origins.name(method, *value) else { continue };
+            messages.push(SourceMessage {
+                range: document.node_range(node),
+                level: MessageLevel::Hint,
+                code: Code::Unused.as_str(),
+                message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
+                related: Vec::new(),
+                unnecessary: true,
+                replacement: None,
+            });
         }
     }
 }
@@ -171,6 +196,22 @@ mod tests {
         assert!(unused.contains(&"Y-40 `u`: unused value `u`".to_owned()), "{unused:?}");
         let finding = messages(&std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap());
         assert!(finding.iter().any(|message| message.starts_with("T-21 ")), "{finding:?}");
+    }
+
+    #[test]
+    fn the_first_messages_are_some_of_all() {
+        let early = |text: &str| {
+            let (found, mut early) = (analysis(text), Vec::new());
+            let all = found.diagnostics_in_steps(&mut |messages| early.push(messages.to_vec()));
+            assert!(early.iter().flatten().all(|message| all.contains(message)), "{early:?} {all:?}");
+            (early.len(), all.len())
+        };
+        let finding = std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap();
+        let (steps, all) = early(&finding);
+        assert!(steps == 1 && all > 0);
+        // An error of names is the only step.
+        assert_eq!(early(&RELU.replace("args: [a]", "args: [c]")).0, 0);
+        assert_eq!(early(&format!("{RELU}---\n{RELU}")), (2, 0));
     }
 
     #[test]

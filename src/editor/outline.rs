@@ -104,7 +104,7 @@ impl Analysis {
     fn value_detail(&self, document: &SourceDocument, key: &MapKey<'_>, node: &SourceNode<'_>) -> String {
         let at = document.syntax.range(key.id).start;
         let method = document.symbols().at(at).map(|found| &document.symbols().symbols[found.symbol]);
-        let known = document.assembled(&self.options);
+        let known = document.assembled();
         let described =
             known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &symbol.name));
         let dtype = places::entry(node, "tensor").map(|dtype| document.syntax.range(dtype.id));

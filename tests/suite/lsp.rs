@@ -517,6 +517,28 @@ fn a_text_of_100_mb_is_not_analysed() {
     client.close();
 }
 
+/// The first messages of a large text, which has no errors, come before the findings.
+#[test]
+fn messages_of_a_large_text_come_in_steps() {
+    let mut client = Client::new(false, json!({}));
+    let uri = "untitled:large";
+    let calls: String = (0..16_000)
+        .map(|n| format!("      - {{kernel: aten::relu.out, args: [t{n}], out: t{}}}  # a step of the chain\n", n + 1))
+        .collect();
+    let text = format!(
+        "methods:\n  f:\n    values: {{t0: {{tensor: float32, sizes: [2]}}, u: 3}}\n    inputs: [t0]\n    outputs: [t16000]\n    instructions:\n{calls}"
+    );
+    client.open(uri, &text);
+    let mut lists = Vec::new();
+    while lists.last().is_none_or(|list: &Value| list == &json!([])) {
+        let message = client.until(|message| message["method"] == "textDocument/publishDiagnostics");
+        lists.push(message["params"]["diagnostics"].clone());
+    }
+    assert_eq!(lists.len(), 2, "{lists:?}");
+    assert!(lists[1].as_array().unwrap().iter().any(|message| message["code"] == "Y-40"), "{lists:?}");
+    client.close();
+}
+
 /// A command whose runner hangs: the server answers, the command can be cancelled, and its runner ends.
 #[cfg(unix)]
 #[test]

@@ -17,6 +17,10 @@ use super::transport::{ErrorCode, ResponseError};
 /// Address of the pages that explain codes.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/");
 
+/// Size of a text in bytes above which its first messages are sent before the others: below, all are known within 0.1 s,
+/// and two lists would flicker.
+pub const LARGE: usize = 1 << 20;
+
 /// Types of tokens, by their numbers in the protocol.
 pub const TOKEN_TYPES: &[&str] =
     &["property", "function", "type", "enumMember", "method", "variable", "label", "class", "struct", "string"];
@@ -91,9 +95,19 @@ impl Subject<'_> {
         json!({"uri": self.uri, "range": self.range(range)})
     }
 
-    /// Returns the messages of `textDocument/publishDiagnostics`.
-    pub fn diagnostics(&self) -> Vec<Value> {
-        self.analysis.diagnostics().iter().map(|message| self.diagnostic(message)).collect()
+    /// Returns the messages of `textDocument/publishDiagnostics`. Of a large text, `early` is called with those that are
+    /// known first.
+    pub fn diagnostics(&self, early: &mut dyn FnMut(&[Value])) -> Vec<Value> {
+        let all = |messages: &[SourceMessage]| -> Vec<Value> {
+            messages.iter().map(|message| self.diagnostic(message)).collect()
+        };
+        let is_large = self.analysis.text().len() > LARGE;
+        let early = &mut |messages: &[SourceMessage]| {
+            if is_large {
+                early(&all(messages))
+            }
+        };
+        all(self.analysis.diagnostics_in_steps(early))
     }
 
     fn diagnostic(&self, message: &SourceMessage) -> Value {
