@@ -20,8 +20,8 @@ use crate::layout::options::OptionKind;
 use crate::pipeline::Resolved;
 use pte_model::data::Origin;
 use pte_model::format::ScalarType;
-use pte_model::program::EValue;
-use pte_operators::{Base, OperatorDescription, Role};
+use pte_operators::kinds::Kinds;
+use pte_operators::{Arg, ArgKind, Base, OperatorDescription, Role};
 use pte_releases::Release;
 use pte_yaml::repeat;
 use pte_yaml::tree::NodeValue;
@@ -172,7 +172,9 @@ impl<'a> Completions<'a> {
     /// Adds what a form allows.
     fn add_form(&mut self, place: &Place<'a>, form: &'static Form) {
         match form {
-            Form::Bool if self.argument(place).is_none_or(|base| matches!(base, Base::Bool | Base::Scalar)) => {
+            Form::Bool
+                if self.argument(place).is_none_or(|(kind, _)| matches!(kind.base, Base::Bool | Base::Scalar)) =>
+            {
                 ["false", "true"].into_iter().for_each(|word| self.add_word(word, ""));
             }
             Form::Operator => self.add_operators(),
@@ -285,7 +287,7 @@ impl<'a> Completions<'a> {
         let Some(kind) = symbols::kind_at(self.trail) else { return };
         let scope = symbols::scopes(&self.document.syntax, self.at)(kind);
         let index = self.document.symbols();
-        let base = if kind == NameKind::Value { self.argument(place) } else { None };
+        let expected = if kind == NameKind::Value { self.argument(place) } else { None };
         let own = self.analysis.at(self.range.start).map(|(document, _)| document);
         let known = own.and_then(|document| document.assembled());
         let is_repeated = self.trail.iter().any(|place| repeat::parts(place.node).is_some());
@@ -293,11 +295,12 @@ impl<'a> Completions<'a> {
         for (number, symbol) in index.names(kind, scope) {
             let method = symbol.method.wrapping_sub(1);
             let value = known.and_then(|known| known.evalue(method, known.value(method, &symbol.name)?));
-            let is_tensor = match value {
-                Some(value) => matches!(value, EValue::Tensor(_)),
-                None => self.is_tensor(symbol),
+            let kinds = match value {
+                Some(value) => Kinds::of_tag(value.tag()),
+                None if self.is_tensor(symbol) => Kinds::TENSOR,
+                None => Kinds::ANY.without(Kinds::TENSOR),
             };
-            if base.is_some_and(|base| (base == Base::Tensor) != is_tensor) {
+            if expected.is_some_and(|(_, expected)| !kinds.meets(expected)) {
                 continue;
             }
             let detail = value.map_or_else(|| hover::kind_name(kind).to_owned(), pte_inspect::summary::describe);
@@ -311,18 +314,22 @@ impl<'a> Completions<'a> {
         }
     }
 
-    /// Returns the type of the argument at the mark.
-    fn argument(&self, place: &Place<'a>) -> Option<Base> {
+    /// Returns the type of the argument at the mark, and the kinds of values that may stand there: those of the
+    /// argument, or of the items of its list.
+    fn argument(&self, place: &Place<'a>) -> Option<(ArgKind, Kinds)> {
         let call = SourceCall::around(self.trail)?;
         let operator = OperatorDescription::find(call.name)?;
         let (_, spec) = places::nearest_key(self.trail)?;
-        if spec.name == "out" {
-            return Some(Base::Tensor);
+        let is_out = spec.name == "out";
+        let of_role = |argument: &&Arg| (argument.role == Role::Out) == is_out;
+        let mut arguments = operator.arguments.iter().filter(of_role).map(|argument| argument.kind);
+        if is_out {
+            return arguments.next().map(|kind| (kind, Kinds::TENSOR));
         }
         let args = self.trail.iter().position(|place| place.is_value_of("instruction", "args"))?;
-        let position = self.trail.get(args + 1).or(Some(place))?.item?;
-        let argument = operator.arguments.iter().filter(|argument| argument.role != Role::Out).nth(position)?;
-        Some(argument.kind.base)
+        let kind = arguments.nth(self.trail.get(args + 1).or(Some(place))?.item?)?;
+        let is_item = self.trail.len() > args + 2 && kind.list;
+        Some((kind, if is_item { kind.item_kinds() } else { kind.kinds() }))
     }
 
     /// Returns true for a value that is declared as a tensor, or is a result.
@@ -490,7 +497,16 @@ mod tests {
     fn names_suit_the_argument() {
         let call = |args: &str| labels(&format!("{METHOD}      - {{kernel: aten::mean.out, args: [{args}"));
         assert_eq!(call("|"), ["a"]);
-        assert!(call("a, |").contains(&"n".to_owned()) && !call("a, |").contains(&"a".to_owned()));
+        assert!(call("a, [|").contains(&"n".to_owned()) && !call("a, [|").contains(&"a".to_owned()));
+        // Of a list, itself or its items.
+        let text =
+            METHOD.replace("    inputs", "      dims: {int_list: [0]}\n      all: {tensor_list: [a]}\n    inputs");
+        assert_ne!(text, METHOD);
+        let call = |operator: &str, args: &str| labels(&format!("{text}      - {{kernel: {operator}, args: [{args}"));
+        assert_eq!(call("aten::cat.out", "|"), ["all"]);
+        assert_eq!(call("aten::cat.out", "[|"), ["a"]);
+        assert_eq!(call("aten::permute_copy.out", "a, |"), ["dims"]);
+        assert_eq!(call("aten::permute_copy.out", "a, [|"), ["n"]);
         assert_eq!(labels(&format!("{METHOD}      - {{jump_false: {{cond: |")), ["a", "n", "false", "true"]);
         let second = format!(
             "{METHOD}      - {{kernel: aten::relu.out, args: [a], out: b}}\n      - {{kernel: aten::relu.out, args: [|]}}\n"

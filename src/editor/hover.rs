@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::analysis::{Analysis, SourceDocument};
-use super::calls::markdown as operator;
-use super::places::{self, Place, Trail};
+use super::calls::{markdown as operator, parameter};
+use super::places::{self, Place, SourceCall, Trail};
 use super::results::Hover;
 use super::symbols::{NameKind, Occurrence};
 use crate::ir::nodes::NodeDescription;
@@ -13,6 +13,7 @@ use pte_check::Rule;
 use pte_model::diagnostics::{Code, counted};
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, TensorShapeDynamism};
+use pte_operators::{OperatorDescription, Role};
 use pte_yaml::tree::NodeValue;
 
 impl Analysis {
@@ -31,8 +32,13 @@ impl Analysis {
             let range = document.node_range(place.key?.id);
             return Some(Hover { range, text: key(shape, spec) });
         }
-        let NodeValue::Text(word) = &place.node.value else { return None };
-        let text = described_word(place, word)?;
+        let text = match &place.node.value {
+            NodeValue::Text(word) => described_word(place, word)?,
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {
+                described_literal(&places)?
+            }
+            NodeValue::List(_) | NodeValue::Map(_) => return None,
+        };
         Some(Hover { range: document.node_range(place.node.id), text })
     }
 
@@ -104,6 +110,20 @@ impl Analysis {
         }
         text
     }
+}
+
+/// Describes a number or another literal: by the argument of the call that it is, or the key that it belongs to.
+fn described_literal(trail: &[Place<'_>]) -> Option<String> {
+    let (shape, spec) = places::nearest_key(trail)?;
+    let described = || {
+        let args = trail.iter().position(|place| place.is_value_of("instruction", "args"))?;
+        let call = SourceCall::around(trail)?;
+        let operator = OperatorDescription::find(call.name)?;
+        let arguments = operator.arguments.iter().filter(|argument| argument.role != Role::Out);
+        let argument = arguments.into_iter().nth(trail.get(args + 1)?.item?)?;
+        Some(format!("**{}** — argument of `{}`", parameter(argument), operator.name))
+    };
+    described().or_else(|| Some(key(shape, spec)))
 }
 
 /// Describes a word that is no declared name.
@@ -198,6 +218,19 @@ mod tests {
         let y = at("out: y", "out: |y");
         assert!(y.starts_with("y|**y** — value\n\n`float32 [2, 3]`\n\nwritten by instruction `0`"), "{y}");
         assert!(y.contains("pool 1, offset ") && y.contains("24 bytes"), "{y}");
+        // Numbers, and keys and numbers of `memory`.
+        let memory = values.replace("3]}", "3], memory: {po|ol: 1, offset: 16}}") + rest;
+        assert!(hover(&memory).starts_with("pool|**pool** — Number of the planned buffer"), "{}", hover(&memory));
+        let memory = values.replace("3]}", "3], memory: {pool: 1, offset: 1|6}}") + rest;
+        assert!(hover(&memory).starts_with("16|**offset** — Bytes from its start"), "{}", hover(&memory));
+        let method = format!("{values}    memory: {{non_const_buffer_sizes: [0, 4|8], planner: greedy}}\n{rest}");
+        assert!(
+            hover(&method).starts_with("48|**non_const_buffer_sizes** — Sizes of the planned buffers"),
+            "{}",
+            hover(&method)
+        );
+        let add = at("aten::relu.out, args: [x]", "aten::add.out, args: [x, x, |1]");
+        assert_eq!(add, "1|**alpha: Scalar = 1** — argument of `aten::add.out`");
         // Also below a line that cannot be parsed.
         let broken = values.to_owned() + "      w: {tensor: [\n" + &rest.replace("[x], out", "[|x], out");
         assert!(hover(&broken).starts_with("x|**x** — value"), "{}", hover(&broken));
