@@ -15,9 +15,6 @@ use pte_model::program::positions::{CallPosition, DelegatePosition, SourceRange}
 /// Prefix of the paths of a program inside a `.bpte`.
 const INNER: &str = "program.";
 
-/// Part of the path of what is in a program that is the payload of a delegate.
-const PROGRAM: &str = ".program";
-
 /// Part of the path of an argument that follows the instruction.
 const ARGS: &str = ".args[";
 
@@ -50,21 +47,21 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
             finding.source = Some(SourcePosition::new(path, span.clone(), *line, *column));
             continue;
         }
-        // A program that is a payload has no text.
-        let (own, inner) = own.split_at(own.find(PROGRAM).unwrap_or(own.len()));
-        let (base, part) = own.split_once(".graph.").map_or((own, None), |(base, part)| (base, Some(part)));
-        let Some(delegate) = by_path.get(base) else { continue };
+        // Names of methods may contain any text.
+        let of_delegate = |(end, _): (usize, &str)| Some((by_path.get(&own[..=end])?, &own[end + 1..]));
+        let Some((delegate, rest)) = own.match_indices(']').find_map(of_delegate) else { continue };
         let method = path(Part::Whole, delegate);
         let Some(delegate_name) = name_step(&delegate.name) else { continue };
         let base = format!("{method}.delegates.{delegate_name}");
-        let found = part.and_then(|part| {
+        let found = rest.strip_prefix(".graph.").and_then(|part| {
             let (part, at) = position(delegate, part)?;
             Some((format!("{base}.graph.{part}"), at))
         });
-        // A graph that is written in another way, as a FlatBuffer or as bytes, has no positions.
-        let (path, SourceRange { span, line, column }) = found.unwrap_or((base, &delegate.at));
-        finding.source = Some(SourcePosition::new(path + inner, span.clone(), *line, *column));
-        if inner.is_empty() {
+        let has_names = found.is_some() || rest.is_empty();
+        // What is written in another way, as a FlatBuffer or as bytes, has no positions.
+        let (path, SourceRange { span, line, column }) = found.unwrap_or_else(|| (base + rest, &delegate.at));
+        finding.source = Some(SourcePosition::new(path, span.clone(), *line, *column));
+        if has_names {
             finding.found = with_names(&finding.found, delegate);
         }
     }

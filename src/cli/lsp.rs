@@ -101,8 +101,8 @@ struct Server {
     /// After `shutdown`.
     is_shut_down: bool,
     pending: Pending,
-    /// Threads of commands, each with the flag that cancels it.
-    commands: Vec<(JoinHandle<()>, StopFlag)>,
+    /// Threads of commands, each with the flag that cancels it, and the key of its request.
+    commands: Vec<(JoinHandle<()>, StopFlag, String)>,
     /// Number of commands with a progress that the server has created.
     tokens: u64,
 }
@@ -134,8 +134,8 @@ impl Server {
 
     /// Ends the commands, and waits for the answers of the requests before.
     fn end(self) {
-        self.commands.iter().for_each(|(_, stop)| stop.set());
-        self.commands.into_iter().for_each(|(thread, _)| _ = thread.join());
+        self.commands.iter().for_each(|(_, stop, _)| stop.set());
+        self.commands.into_iter().for_each(|(thread, ..)| _ = thread.join());
         if let Some(Session { jobs, analyst, .. }) = self.session {
             drop(jobs);
             let _ = analyst.join();
@@ -204,7 +204,10 @@ impl Server {
 
     /// Starts a command, whose thread answers the request.
     fn command(&mut self, id: Value, params: Value) {
-        self.commands.retain(|(thread, _)| !thread.is_finished());
+        // A request without an answer: its thread ends after that.
+        let running = self.pending.flags();
+        self.commands.retain(|(.., key)| running.contains_key(key));
+        drop(running);
         if self.commands.len() >= MAX_COMMANDS {
             let message = format!("{MAX_COMMANDS} commands are running: wait for one, or cancel it");
             return transport::respond(&id, Err(message.into()));
@@ -220,8 +223,8 @@ impl Server {
             }
             _ => None,
         };
-        let (stop, pending) = (StopFlag::default(), self.pending.clone());
-        let keys = [Some(Pending::of_id(&id)), token.as_ref().map(Pending::of_token)].into_iter().flatten();
+        let (stop, pending, key) = (StopFlag::default(), self.pending.clone(), Pending::of_id(&id));
+        let keys = [Some(key.clone()), token.as_ref().map(Pending::of_token)].into_iter().flatten();
         pending.flags().extend(keys.map(|key| (key, stop.clone())));
         let flag = stop.clone();
         let thread = thread::spawn(move || {
@@ -229,7 +232,7 @@ impl Server {
             token.iter().for_each(|token| _ = pending.flags().remove(&Pending::of_token(token)));
             pending.respond(&id, result);
         });
-        self.commands.push((thread, stop));
+        self.commands.push((thread, stop, key));
     }
 }
 

@@ -293,6 +293,8 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
 /// What differs between the releases that a file is compared with.
 struct Compared<'r> {
     releases: &'r Releases,
+    /// Profile that was asked for, which releases of old files replace.
+    profile: Profile,
     /// Number of the other findings that come before these.
     at: usize,
     /// By release; empty if the file is malformed.
@@ -315,13 +317,14 @@ fn for_releases(
         None => options.profile,
     });
     let profiles: Vec<Profile> = profiles.collect();
+    let profile = options.profile;
     let mut results: Vec<Option<Findings>> = vec![None; releases.len()];
     while let Some(first) = results.iter().position(Option::is_none) {
         let options = match profiles[first] {
             profile if profile != options.profile => Cow::Owned(CheckOptions { profile, ..options.clone() }),
             _ => Cow::Borrowed(options),
         };
-        let mut compared = Compared { releases, at: 0, found: Vec::new() };
+        let mut compared = Compared { releases, profile, at: 0, found: Vec::new() };
         let findings = validate(&options, &mut compared);
         let open = results
             .iter_mut()
@@ -425,7 +428,7 @@ fn program_at(
     let Some(header) = header::program(head, len, &mut report) else { return false };
     let Some(bytes) = metadata_of(head, &header) else { return false };
     let is_large = bytes.len() >= LARGE;
-    let releases = compared.releases;
+    let (releases, profile) = (compared.releases, compared.profile);
     let work = options.work.clone().unwrap_or_default();
     // Returns the findings before and after those about releases.
     let semantics = || {
@@ -462,7 +465,7 @@ fn program_at(
                 findings
             };
             found.extend(releases.iter().map(compare));
-            let own = CheckOptions { with: Vec::new(), work: Some(work.clone()), ..options.clone() };
+            let own = CheckOptions { profile, work: Some(work.clone()), ..options.clone() };
             let validate = |head: &[u8], len, data: &Ranges<'_>| program_in(head, len, data, &own, releases, depth + 1);
             nested::check((&program, &payloads, depth), &validate, &mut found, &locate);
             payloads::check(&program, &payloads, len, external, &mut after, &locate);

@@ -1,10 +1,10 @@
-//! Checks the programs that are payloads of delegates of ExecutorBackend, each as a file of its own without `.ptd`
-//! files: its backend loads it so. Their findings have the path of the delegate before their own.
+//! Checks the programs that are payloads of delegates of ExecutorBackend, each as a file of its own. Their findings have
+//! the path of the delegate before their own, and no offset.
 
 use std::collections::HashSet;
 
-use super::finding::{Findings, Locator};
-use crate::RuleId::X_18;
+use super::finding::{Finding, Findings, Location, Locator};
+use crate::RuleId::{V_6, X_18};
 use pte_model::data::Blob;
 use pte_model::format::Format;
 use pte_model::format::container::HEAD;
@@ -46,12 +46,13 @@ pub(super) fn check(
             let data = |offset, len| payload.blob.part(offset, len).ok().flatten();
             validate(&head, payload.blob.len(), &data)
         });
-        let start = payload.blob.file_range().map(|(_, start)| start);
         for (found, mut inner) in found.iter_mut().zip(inner.unwrap_or_default()) {
-            for finding in &mut inner.list {
-                let dot = if finding.location.path.is_empty() { "" } else { "." };
-                finding.location.path = format!("{}.program{dot}{}", at.path, finding.location.path);
-                finding.location.offset = finding.location.offset.and_then(|offset| start?.checked_add(offset));
+            // The program around it is compared with the answers to examples, with all findings.
+            inner.remove(V_6);
+            for Finding { location, .. } in &mut inner.list {
+                let dot = if location.path.is_empty() { "" } else { "." };
+                // The payload may be in another file, or in none.
+                *location = Location::new(None, format!("{}.program{dot}{}", at.path, location.path));
             }
             found.append(inner);
         }

@@ -73,10 +73,21 @@ pub(super) fn check(
                         findings
                             .add(D_25, || (locate(&Element::Method(method, Part::Delegate(index))), found, expected));
                     }
+                    if let Some(found) = payload.graph_error() {
+                        let expected = "a graph whose references are compared".to_owned();
+                        let at = Element::Method(method, Part::Delegate(index));
+                        findings.add(D_26, || (locate(&at), found, expected));
+                    }
+                    let more = payload.graph().map_or(0, |graph| graph.more_problems);
                     for problem in payload.graph().map_or(&[][..], |graph| &graph.problems) {
                         let PayloadFinding { rule, part, found, expected } = problem.clone();
                         let at = Element::Method(method, part.of_delegate(index));
                         findings.add(rule_id(rule), || (locate(&at), found, expected));
+                    }
+                    for _ in 0..more {
+                        let (found, expected) = ("another reference".to_owned(), "a value of the graph".to_owned());
+                        let at = Element::Method(method, Part::Delegate(index));
+                        findings.add(D_26, || (locate(&at), found, expected));
                     }
                     payload.signature()
                 });

@@ -322,8 +322,11 @@ pub struct System {
     pub text: String,
 }
 
+/// Name of a system that stands for each one with the version: those of Apple have common versions since 26.
+pub const ANY_SYSTEM: &str = "OS";
+
 /// Systems that payloads are compiled for.
-pub const SYSTEMS: &[&str] = &["iOS", "macOS", "tvOS", "watchOS", "visionOS"];
+pub const SYSTEMS: &[&str] = &["iOS", "macOS", "tvOS", "watchOS", "visionOS", ANY_SYSTEM];
 
 impl FromStr for System {
     type Err = ();
@@ -331,7 +334,8 @@ impl FromStr for System {
     /// Parses a name and a version, such as `iOS 17.4`.
     fn from_str(text: &str) -> Result<System, ()> {
         let (name, version) = text.split_once(' ').ok_or(())?;
-        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        let mut numbers = version.splitn(3, '.');
+        let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or("0"));
         let name = SYSTEMS.iter().find(|known| known.eq_ignore_ascii_case(name)).ok_or(())?;
         let number = |digits: &str| digits.parse().map_err(drop);
         Ok(System { name, version: (number(major)?, number(minor)?), text: text.to_owned() })

@@ -62,6 +62,8 @@ pub struct PayloadGraph {
     pub nodes: Vec<PayloadNode>,
     /// References to what the payload does not have, of a format that is described only.
     pub problems: Vec<PayloadFinding>,
+    /// Number of others.
+    pub more_problems: u64,
 }
 
 /// A value of a [`PayloadGraph`].

@@ -200,14 +200,15 @@ pub struct Payload {
     own: Option<&'static dyn PayloadFormat>,
     decoded: Option<Box<dyn DecodedPayload>>,
     /// The graph of a payload that is described only.
-    graph: OnceLock<Option<PayloadGraph>>,
+    graph: OnceLock<Result<Option<PayloadGraph>, DescribeError>>,
+    known: OnceLock<Option<Description>>,
 }
 
 impl Payload {
     /// Creates a payload, of which nothing is read yet. `own` is the format of its backend.
     pub fn new(formats: Formats, own: Option<&'static dyn PayloadFormat>, blob: Blob, overlaps: bool) -> Payload {
         let decoded = own.and_then(|format| format.decoded(&blob));
-        Payload { blob, overlaps, formats, own, decoded, graph: OnceLock::new() }
+        Payload { blob, overlaps, formats, own, decoded, graph: OnceLock::new(), known: OnceLock::new() }
     }
 
     /// Returns the format: that of its first bytes, otherwise of its backend.
@@ -216,9 +217,12 @@ impl Payload {
     }
 
     /// Returns the description of a payload that has a known format, and is not malformed.
-    pub fn known(&self) -> Option<Description> {
-        let (name, facts) = if self.overlaps { None } else { self.facts().ok()? }?;
-        Some(Description::new(name, self.blob.len(), facts.ok()?))
+    pub fn known(&self) -> Option<&Description> {
+        let describe = || {
+            let (name, facts) = if self.overlaps { None } else { self.facts().ok()? }?;
+            Some(Description::new(name, self.blob.len(), facts.ok()?))
+        };
+        self.known.get_or_init(describe).as_ref()
     }
 
     /// Returns the inputs and outputs that the payload states; `None` if it is malformed, or its format is not that of
@@ -240,10 +244,9 @@ impl Payload {
         self.format().is_ok_and(|format| format.is_none())
     }
 
-    /// Returns `true` for a program: the payload of a backend that executes it. Nothing else is known of a payload that
-    /// overlaps others.
+    /// Returns `true` for the payload of a backend that executes it as a program.
     pub fn has_program(&self) -> bool {
-        self.own.is_some_and(PayloadFormat::is_program) && (self.overlaps || self.own_format().is_some())
+        self.own.is_some_and(PayloadFormat::is_program)
     }
 
     /// Returns the releases of ExecuTorch whose backend takes the payload; `None` if its header does not say it.
@@ -279,8 +282,18 @@ impl Payload {
     pub fn graph(&self) -> Option<&PayloadGraph> {
         match self.decoded() {
             Some(decoded) => decoded.graph(),
-            None => self.graph.get_or_init(|| self.own_format()?.graph(&self.blob).ok()?).as_ref(),
+            None => self.described_graph().as_ref().ok()?.as_ref(),
         }
+    }
+
+    fn described_graph(&self) -> &Result<Option<PayloadGraph>, DescribeError> {
+        self.graph.get_or_init(|| self.own_format().map_or(Ok(None), |format| format.graph(&self.blob)))
+    }
+
+    /// Returns why a payload that is not malformed has no graph, such as lists that are shared too often.
+    pub fn graph_error(&self) -> Option<String> {
+        let error = self.described_graph().as_ref().err().filter(|_| !self.is_decoded())?;
+        self.known().map(|_| error.to_string())
     }
 
     /// Returns the name of the format, and the facts.

@@ -10,14 +10,15 @@ use std::hash::Hash;
 use super::decoded::{
     Attributes, ConstantData, PayloadFinding, PayloadGraph, PayloadNode, PayloadPart, PayloadRule, PayloadValue,
 };
+use super::description::DescribeError;
 use pte_model::data::Blob;
-use pte_model::diagnostics::counted;
+use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
 
 /// Element types of the words of a format, as [`CallRules`](super::signature::CallRules) has them.
 pub type Words = [(&'static str, &'static [ScalarType])];
 
-/// Number of values that are not declared, above which no others are reported.
+/// Number of problems that are kept; the others are counted.
 const MAX_PROBLEMS: usize = 1 << 10;
 
 fn bytes(count: u64) -> String {
@@ -31,17 +32,37 @@ pub struct GraphBuilder<K> {
     positions: HashMap<K, usize>,
     /// Returns a value for messages, such as `value 3`.
     name: fn(&K) -> String,
+    /// Number of values and characters that operations may still refer to.
+    left: u64,
 }
 
+/// Values and characters that operations may refer to, for each byte of the payload: lists and texts may be shared.
+const REFERENCES_PER_BYTE: u64 = 4;
+
 impl<K: Hash + Eq> GraphBuilder<K> {
-    /// Creates an empty graph. `name` returns a value for messages, such as `value 3`.
-    pub fn new(name: fn(&K) -> String) -> GraphBuilder<K> {
-        GraphBuilder { graph: PayloadGraph::default(), positions: HashMap::new(), name }
+    /// Creates an empty graph of a payload. `name` returns a value for messages, such as `value 3`.
+    pub fn new(payload: &Blob, name: fn(&K) -> String) -> GraphBuilder<K> {
+        let left = payload.len().saturating_mul(REFERENCES_PER_BYTE).saturating_add(1 << 12);
+        GraphBuilder { graph: PayloadGraph::default(), positions: HashMap::new(), name, left }
+    }
+
+    /// Counts values of a list, or characters of a text, to which others may refer, too.
+    ///
+    /// # Errors
+    /// There are more than the payload warrants.
+    pub fn spend(&mut self, count: usize) -> Result<(), DescribeError> {
+        let left = self.left.checked_sub(count as u64);
+        self.left = left.ok_or_else(|| {
+            DescribeError::malformed("operations that share lists or texts more often than a payload of its size does")
+        })?;
+        Ok(())
     }
 
     /// Adds a reference that leads to nothing: what was found, and what was expected.
     pub fn problem(&mut self, part: PayloadPart, found: String, expected: &str) {
-        if self.graph.problems.len() < MAX_PROBLEMS {
+        if self.graph.problems.len() >= MAX_PROBLEMS {
+            self.graph.more_problems += 1;
+        } else {
             let expected = expected.to_owned();
             self.graph.problems.push(PayloadFinding { rule: PayloadRule::References, part, found, expected });
         }
@@ -56,11 +77,11 @@ impl<K: Hash + Eq> GraphBuilder<K> {
     }
 
     /// Returns the position of a value to which `part` of the payload refers as `what`.
-    fn position(&mut self, key: K, part: PayloadPart, what: &str) -> usize {
+    fn position(&mut self, key: K, part: PayloadPart, what: impl FnOnce() -> String) -> usize {
         if let Some(position) = self.positions.get(&key) {
             return *position;
         }
-        let found = format!("{}, {what}, which the graph does not have", (self.name)(&key));
+        let found = format!("{}, {}, which the graph does not have", (self.name)(&key), what());
         self.problem(part, found, "a value of the graph");
         self.graph.values.push(PayloadValue::other(""));
         self.positions.insert(key, self.graph.values.len() - 1);
@@ -96,18 +117,19 @@ impl<K: Hash + Eq> GraphBuilder<K> {
         attributes: Attributes,
     ) {
         let (name, part) = (name.into(), PayloadPart::Node(self.graph.nodes.len()));
-        let reads =
-            reads.into_iter().map(|(key, role)| (self.position(key, part, &format!("{role} of `{name}`")), role));
+        let reads = reads
+            .into_iter()
+            .map(|(key, role)| (self.position(key, part, || format!("{role} of `{}`", clipped(&name))), role));
         let (reads, roles) = reads.unzip();
-        let what = format!("a result of `{name}`");
-        let writes = writes.into_iter().map(|key| self.position(key, part, &what)).collect();
+        let what = || format!("a result of `{}`", clipped(&name));
+        let writes = writes.into_iter().map(|key| self.position(key, part, what)).collect();
         self.graph.nodes.push(PayloadNode { name, reads, roles, writes, attributes, macs: None });
     }
 
     /// Returns the graph with the values that are arguments of the delegate.
     pub fn finish(mut self, inputs: impl IntoIterator<Item = K>, outputs: impl IntoIterator<Item = K>) -> PayloadGraph {
         let mut positions = |keys: &mut dyn Iterator<Item = K>, what: &str| {
-            keys.map(|key| self.position(key, PayloadPart::Whole, what)).collect()
+            keys.map(|key| self.position(key, PayloadPart::Whole, || what.to_owned())).collect()
         };
         let inputs = positions(&mut inputs.into_iter(), "an input");
         let outputs = positions(&mut outputs.into_iter(), "an output");
@@ -161,7 +183,7 @@ mod tests {
 
     #[test]
     fn values_are_found_by_their_keys() {
-        let mut builder = GraphBuilder::new(|key: &&str| format!("value `{key}`"));
+        let mut builder = GraphBuilder::new(&Blob::bytes([]), |key: &&str| format!("value `{key}`"));
         let words: &Words = &[("FP32", &[ScalarType::FLOAT])];
         builder.declare("x", PayloadValue::tensor("FP32", words, &[2, -1]));
         builder.declare("x", PayloadValue::other("Int"));

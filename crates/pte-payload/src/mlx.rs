@@ -68,7 +68,7 @@ impl PayloadFormat for Mlx {
 
     fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
         let (part, _) = header::read_short(payload, MAGIC)?;
-        FLAT.view(payload, part, |root| Ok(Some(operations(root))))
+        FLAT.view(payload, part, |root| Ok(Some(operations(root, payload))))
     }
 
     /// The names of constants; other slots with names are arguments and buffers.
@@ -144,8 +144,8 @@ fn slot(of: &str, bytes: &[u8]) -> Option<Slot> {
 }
 
 /// Returns the graph of all chains. Fields of an operation that begin with `out` are results.
-fn operations(root: View<'_>) -> PayloadGraph {
-    let mut builder = GraphBuilder::new(|(kind, number): &Slot| format!("{kind} {number}"));
+fn operations(root: View<'_>, payload: &Blob) -> PayloadGraph {
+    let mut builder = GraphBuilder::new(payload, |(kind, number): &Slot| format!("{kind} {number}"));
     let of_variant = |slot: View<'_>| {
         let index = u32::try_from(slot.number("idx")).unwrap_or(u32::MAX);
         (if slot.word("slot_type") == TENSOR { TENSOR } else { "IntValueSlot" }, index)

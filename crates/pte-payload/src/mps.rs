@@ -87,7 +87,7 @@ const UNARY: &str = "ReLU";
 /// Returns the graph. Fields of an operation that end with `_id` or `_ids` are values; those that begin with `output`
 /// are results.
 fn graph(root: View<'_>, payload: &Blob, (at, size): (u64, u64)) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new(|number: &i64| format!("value {number}"));
+    let mut builder = GraphBuilder::new(payload, |number: &i64| format!("value {number}"));
     let data = at.checked_add(size).and_then(|end| Some((end, payload.len().checked_sub(end)?)));
     for (number, tensor) in (0..).zip(root.children("mps_values")) {
         let value = PayloadValue::tensor(&datatype(&tensor), TORCH_TYPES, &tensor.numbers("dims")?);

@@ -50,14 +50,16 @@ impl PayloadFormat for Native {
 
     fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
         // A delegate has one method.
-        FLAT.view(payload, (0, payload.len()), |root| Ok(root.children("methods").next().and_then(operations)))
+        FLAT.view(payload, (0, payload.len()), |root| {
+            root.children("methods").next().map_or(Ok(None), |method| operations(method, payload))
+        })
     }
 }
 
 /// Returns the graph of a method, without those in arguments.
-fn operations(method: View<'_>) -> Option<PayloadGraph> {
-    let graph = method.child("graph")?;
-    let mut builder = GraphBuilder::new(|name: &&str| format!("value `{}`", clipped(name)));
+fn operations(method: View<'_>, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
+    let Some(graph) = method.child("graph") else { return Ok(None) };
+    let mut builder = GraphBuilder::new(payload, |name: &&str| format!("value `{}`", clipped(name)));
     for constant in method.children("constants") {
         let (Some(name), Some(key), Some(meta)) =
             (constant.text("name"), constant.text("data_key"), constant.child("meta"))
@@ -79,6 +81,7 @@ fn operations(method: View<'_>) -> Option<PayloadGraph> {
                 Some(("TensorArg", tensor)) => reads.extend(tensor.text("name").map(|name| (name, role.into()))),
                 Some(("TensorListArg" | "OptionalTensorListArg", list)) => {
                     let names = list.texts("names").iter().filter(|name| !name.is_empty());
+                    builder.spend(names.clone().count().saturating_mul(role.len()))?;
                     reads.extend(names.map(|name| (name.as_str(), role.clone().into())));
                 }
                 Some(("NoneArg", _)) | None => {}
@@ -93,7 +96,7 @@ fn operations(method: View<'_>) -> Option<PayloadGraph> {
     }
     let [inputs, outputs] = ["inputs", "outputs"].map(|field| graph.texts(field).iter().map(String::as_str));
     let changed = changed(method);
-    Some(builder.finish(inputs, outputs.filter(|name| !changed.contains(name))))
+    Ok(Some(builder.finish(inputs, outputs.filter(|name| !changed.contains(name)))))
 }
 
 /// Returns the outputs that are buffers and inputs which the graph changes.

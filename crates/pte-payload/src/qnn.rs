@@ -80,7 +80,9 @@ impl PayloadFormat for Qnn {
 
     fn releases(&self, payload: &Blob) -> Result<Option<PayloadReleases>, DescribeError> {
         let head = payload.read_at(0, payload.len().min(MAGIC.len() as u64) as usize)?;
-        if head == MAGIC { Ok(Some(header(payload)?.2)) } else { Ok(None) }
+        // A payload of another size may have either header.
+        let stated = if head == MAGIC { Some(header(payload)?) } else { None };
+        Ok(stated.filter(|(header, size, _)| header.checked_add(*size) == Some(payload.len())).map(|(.., found)| found))
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {

@@ -61,14 +61,14 @@ impl PayloadFormat for Tosa {
     }
 
     fn graph(&self, payload: &Blob) -> Result<Option<PayloadGraph>, DescribeError> {
-        FLAT.view(payload, (0, payload.len()), |root| Ok(Some(graph(root)?)))
+        FLAT.view(payload, (0, payload.len()), |root| Ok(Some(graph(root, payload)?)))
     }
 }
 
 /// Returns the operations of all blocks; the values of a block have names of their own. The first block is that of the
 /// program.
-fn graph(root: View<'_>) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new(|(_, name): &(usize, &str)| format!("value `{}`", clipped(name)));
+fn graph(root: View<'_>, payload: &Blob) -> Result<PayloadGraph, DescribeError> {
+    let mut builder = GraphBuilder::new(payload, |(_, name): &(usize, &str)| format!("value `{}`", clipped(name)));
     let blocks = || root.children("regions").flat_map(|region| region.children("blocks"));
     for (number, block) in blocks().enumerate() {
         for tensor in block.children("tensors") {

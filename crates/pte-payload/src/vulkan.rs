@@ -77,7 +77,7 @@ fn sections(payload: &Blob) -> Result<Sections, DescribeError> {
 
 /// Returns the graph. The last argument of an operation is its result, or a list of its results.
 fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<PayloadGraph, DescribeError> {
-    let mut builder = GraphBuilder::new(|number: &i64| format!("value {number}"));
+    let mut builder = GraphBuilder::new(payload, |number: &i64| format!("value {number}"));
     let values: Vec<_> = root.children("values").collect();
     let constants: Vec<_> = root.children("constants").collect();
     for (number, value) in (0..).zip(&values) {
@@ -92,7 +92,10 @@ fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<Pay
         if let Some(Some(constant)) = constant.map(|index| constants.get(index)) {
             let size = constant.number("length") as u64;
             found = match constant.text("named_key").filter(|key| !key.is_empty()) {
-                Some(key) => found.with_key(key, Some(size)),
+                Some(key) => {
+                    builder.spend(key.len())?;
+                    found.with_key(key, Some(size))
+                }
                 None => builder.with_part(found, payload, data, (constant.number("offset") as u64, size)),
             };
         } else if let Some(index) = constant {
@@ -111,14 +114,24 @@ fn graph(root: View<'_>, payload: &Blob, data: Option<(u64, u64)>) -> Result<Pay
             match member(*number) {
                 Some(("Null", _)) => {}
                 Some(("ValueList", list)) => {
-                    reads.extend(list.numbers("items")?.into_iter().map(|item| (item, role())))
+                    let items = list.numbers("items")?;
+                    builder.spend(items.len())?;
+                    reads.extend(items.into_iter().map(|item| (item, role())));
                 }
                 Some(("VkTensor" | "SymInt", _)) | None => reads.push((*number, role())),
-                Some((_, plain)) => attributes.push((role(), plain.text_of_all())),
+                Some((_, plain)) => {
+                    let text = plain.text_of_all();
+                    builder.spend(text.len())?;
+                    attributes.push((role(), text));
+                }
             }
         }
         let writes = match last.and_then(member) {
-            Some(("ValueList", list)) => list.numbers("items")?,
+            Some(("ValueList", list)) => {
+                let items = list.numbers("items")?;
+                builder.spend(items.len())?;
+                items
+            }
             Some(_) | None => last.into_iter().collect(),
         };
         builder.node(call.text("name").unwrap_or_default().to_owned(), reads, writes, attributes);

@@ -173,6 +173,7 @@ fn plain(draft: &Draft) -> PayloadGraph {
         outputs: draft.outputs.clone(),
         nodes: draft.nodes.iter().map(node).collect(),
         problems: Vec::new(),
+        more_problems: 0,
     }
 }
 

@@ -59,7 +59,7 @@ impl Payloads {
     pub fn compiled(&self, delegate: &BackendDelegate) -> Compiled {
         let id = delegate.id.as_deref().unwrap_or_default();
         let description = self.get(delegate).and_then(Payload::known);
-        Compiled::new(description.as_ref(), &delegate.specs(), id)
+        Compiled::new(description, &delegate.specs(), id)
     }
 
     /// Returns the payload of a delegate of XNNPACK.

@@ -8,7 +8,7 @@ use pte_model::format::ScalarType;
 use pte_model::format::serializer::EXECUTORCH;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{ExecutionPlan, Operator, Program};
-use pte_payload::compile_specs::TargetPart;
+use pte_payload::compile_specs::{ANY_SYSTEM, TargetPart};
 use pte_payload::ethos_u;
 use pte_xnnpack::payloads::Payloads;
 
@@ -149,7 +149,8 @@ impl Comparison<'_> {
             let runs = |part: &TargetPart| match part {
                 TargetPart::Chip(part) => chips.is_empty() || chips.iter().any(|chip| is_chip(chip, part)),
                 TargetPart::System(needed) => {
-                    let has = systems.iter().find(|system| system.name == needed.name);
+                    let is_same = |name: &str| name == needed.name || needed.name == ANY_SYSTEM;
+                    let has = systems.iter().find(|system| is_same(system.name));
                     has.is_none_or(|system| system.version >= needed.version)
                 }
                 TargetPart::Other(_) => true,
