@@ -66,7 +66,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// // Half a document.
 /// let half = text.split_once("out: mm").unwrap().0;
 /// let half = Analysis::new("linear.yaml", half, "examples", &LanguageOptions::default());
-/// let messages: &[SourceMessage] = half.diagnostics();
+/// let messages: &[SourceMessage] = half.diagnostics_in_steps(&mut |early| assert!(early.is_empty()));
 /// assert_eq!((messages[0].code, messages[0].level), ("Y-1", MessageLevel::Error));
 /// assert!(half.hover(mm - 40).is_some() && half.text().len() < pte_emit::language::MAX_TEXT);
 /// # Ok::<(), String>(())

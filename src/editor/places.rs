@@ -79,10 +79,15 @@ fn is_named(form: &'static Form, name: &str) -> bool {
 /// Returns the shape of a form that has most of these keys; of several, the first.
 fn best_shape(form: &Form, entries: &[(MapKey<'_>, SourceNode<'_>)]) -> Option<&'static Shape> {
     let known = |shape: &Shape| entries.iter().take(64).filter(|(key, _)| shape.key(&key.text).is_some()).count();
-    form.shapes()
-        .map(|shape| (known(shape), shape))
-        .reduce(|best, next| if next.0 > best.0 { next } else { best })
-        .map(|(_, shape)| shape)
+    let mut best: Option<(usize, &'static Shape)> = None;
+    form.find(&mut |form| {
+        if let Form::Shape(shape) = form {
+            let count = known(shape);
+            best = best.filter(|best| best.0 >= count).or(Some((count, shape)));
+        }
+        None::<()>
+    });
+    best.map(|(_, shape)| shape)
 }
 
 /// Returns the form of the entries of a map with arbitrary keys.

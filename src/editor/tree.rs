@@ -120,8 +120,10 @@ impl Syntax {
 
     /// Returns the range of a node in the text of the tree.
     pub fn range(&self, id: NodeId) -> Range<usize> {
-        let start = self.source.spans().get(id).unwrap_or_default().start;
-        let end = self.ends.get(self.source.spans().copies().original(id).0 as usize).copied();
+        let spans = self.source.spans();
+        let id = spans.copies().original(id);
+        let start = spans.get(id).unwrap_or_default().start;
+        let end = self.ends.get(id.0 as usize).copied();
         start..end.unwrap_or_default().max(start)
     }
 }

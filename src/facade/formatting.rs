@@ -200,8 +200,8 @@ impl Trials<'_> {
         format::edited(self.text, &Style, &all)
     }
 
-    /// Adds those of `edits` that do not change the files to `accepted`: all at once, or halves of them. `fails` is true
-    /// if it is known that all at once change them. Returns true if all are added.
+    /// Adds those of `edits` that do not change the files to `accepted`: all at once, or halves of them. `fails` is
+    /// true if it is known that all at once change them. Returns true if all are added.
     fn accept(&mut self, edits: &[Edit], fails: bool, accepted: &mut Vec<Edit>) -> bool {
         let count = accepted.len();
         if !fails {

@@ -127,16 +127,25 @@ impl Shape {
         self.keys.iter().find(|key| key.name == name)
     }
 
+    /// The shapes of a form, but for those of forms with names, which many keys have.
+    fn own(form: &Form) -> Box<dyn Iterator<Item = &'static Shape> + '_> {
+        match form {
+            Form::Shape(shape) => Box::new(std::iter::once(*shape)),
+            Form::Either(forms) => Box::new(forms.iter().flat_map(Shape::own)),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
     /// The key whose value is a map of names to maps with these keys.
     pub fn map_of<'n>(&self, mut keys: impl Iterator<Item = &'n str> + Clone) -> Option<&'static str> {
-        let has_all = |of: &Form| of.shapes().any(|shape| keys.clone().all(|name| shape.key(name).is_some()));
+        let has_all = |of: &Form| Shape::own(of).any(|shape| keys.clone().all(|name| shape.key(name).is_some()));
         let maps = |key: &&KeySpec| matches!(key.form, Form::Map(of) if has_all(of));
         self.keys.iter().find(maps).filter(|_| keys.next().is_some()).map(|key| key.name)
     }
 
     /// Says where a key of this name is allowed: in a map that is the value of a key of this one.
     pub fn holder(&self, name: &str) -> Option<String> {
-        let holds = |form: &Form| form.shapes().any(|shape| shape.key(name).is_some());
+        let holds = |form: &Form| Shape::own(form).any(|shape| shape.key(name).is_some());
         self.keys.iter().find_map(|key| match key.form {
             Form::Map(of) if holds(of) => Some(format!("`{name}` is a key of each entry of `{}`", key.name)),
             form if holds(&form) => Some(format!("`{name}` is a key of `{}`", key.name)),

@@ -1,5 +1,5 @@
-//! Checks the programs that are payloads of delegates of ExecutorBackend, each as a file of its own. Their findings have
-//! the path of the delegate before their own, and no offset.
+//! Checks the programs that are payloads of delegates of ExecutorBackend, each as a file of its own. Their findings
+//! have the path of the delegate before their own, and no offset.
 
 use std::collections::HashSet;
 

@@ -17,8 +17,8 @@ use super::transport::{ErrorCode, ResponseError};
 /// Address of the pages that explain codes.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/");
 
-/// Size of a text in bytes above which its first messages are sent before the others: below, all are known within 0.1 s,
-/// and two lists would flicker.
+/// Size of a text in bytes above which its first messages are sent before the others: below, all are known soon, and
+/// two lists would flicker.
 pub const LARGE: usize = 1 << 20;
 
 /// Types of tokens, by their numbers in the protocol.
@@ -95,8 +95,8 @@ impl Subject<'_> {
         json!({"uri": self.uri, "range": self.range(range)})
     }
 
-    /// Returns the messages of `textDocument/publishDiagnostics`. Of a large text, `early` is called with those that are
-    /// known first.
+    /// Returns the messages of `textDocument/publishDiagnostics`. Of a large text, `early` is called with those that
+    /// are known first.
     pub fn diagnostics(&self, early: &mut dyn FnMut(&[Value])) -> Vec<Value> {
         let all = |messages: &[SourceMessage]| -> Vec<Value> {
             messages.iter().map(|message| self.diagnostic(message)).collect()

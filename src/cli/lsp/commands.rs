@@ -56,7 +56,7 @@ fn arguments(kind: LensKind, file: &str, method: &str) -> Result<(Vec<String>, O
 }
 
 /// Runs a command: its name, and the URI of the file and the method as arguments. The answer has the text that it
-/// prints, its exit status, and the URI of the file that it writes. Work done is shown for a token. The flag cancels it.
+/// prints, its exit status, and the URI of the file that it writes. A token shows progress. The flag cancels it.
 ///
 /// # Errors
 /// An unknown command, a text that is not saved, a process that cannot be started; a cancelled command.
