@@ -110,6 +110,8 @@ struct Server {
 /// An initialized server.
 struct Session {
     client: Client,
+    /// Settings for commands.
+    options: LanguageOptions,
     texts: OpenTexts,
     jobs: Sender<Job>,
     analyst: JoinHandle<()>,
@@ -174,9 +176,10 @@ impl Server {
         wrong.iter().for_each(|message| warn(message));
         let (jobs, receiver) = mpsc::channel();
         let pending = self.pending.clone();
+        let own = options.clone();
         let mut analyst = Analyst { client, options, folders: folders(params), pending, texts: BTreeMap::new() };
         let analyst = thread::spawn(move || analyst.run(&receiver));
-        self.session = Some(Session { client, texts: OpenTexts::new(client.encoding), jobs, analyst });
+        self.session = Some(Session { client, options: own, texts: OpenTexts::new(client.encoding), jobs, analyst });
     }
 
     fn notification(&mut self, method: &str, params: &Value) {
@@ -186,8 +189,15 @@ impl Server {
             "window/workDoneProgress/cancel" => return self.pending.cancel(&Pending::of_token(&params["token"])),
             "workspace/didChangeWatchedFiles" | "textDocument/didSave" => Job::Refresh(None),
             "workspace/didChangeConfiguration" => {
-                let (options, wrong) = settings::options(&params["settings"]["pte-emit"]);
+                let settings = &params["settings"];
+                // Clients send the section, its content as they have it for the start, or nothing.
+                let settings = settings.get("pte-emit").unwrap_or(settings);
+                if !settings.is_object() {
+                    return;
+                }
+                let (options, wrong) = settings::options(settings);
                 wrong.iter().for_each(|message| warn(message));
+                session.options = options.clone();
                 Job::Refresh(Some(Box::new(options)))
             }
             "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didClose" => {
@@ -212,7 +222,8 @@ impl Server {
             let message = format!("{MAX_COMMANDS} commands are running: wait for one, or cancel it");
             return transport::respond(&id, Err(message.into()));
         }
-        let creates = self.session.as_ref().is_some_and(|session| session.client.progress);
+        let Some(Session { client, options, .. }) = &self.session else { return };
+        let (creates, settings) = (client.progress, commands::settings(options));
         let token = match params.get("workDoneToken") {
             Some(token @ (Value::String(_) | Value::Number(_))) => Some(token.clone()),
             _ if creates => {
@@ -228,7 +239,8 @@ impl Server {
         pending.flags().extend(keys.map(|key| (key, stop.clone())));
         let flag = stop.clone();
         let thread = thread::spawn(move || {
-            let result = answered("workspace/executeCommand", || commands::execute(&params, token.as_ref(), &flag));
+            let result =
+                answered("workspace/executeCommand", || commands::execute(&params, &settings, token.as_ref(), &flag));
             token.iter().for_each(|token| _ = pending.flags().remove(&Pending::of_token(token)));
             pending.respond(&id, result);
         });

@@ -87,8 +87,9 @@ impl Analysis {
         };
         completions.collect(is_key);
         let mut items = completions.items;
-        // `aten::add.out` comes before `aten::add.Scalar_out`.
-        items.sort_by_cached_key(|item| (item.rank, item.label.to_lowercase(), item.label.clone()));
+        // `aten::add.out` comes before `aten::add.Scalar_out`, and `view_copy` before `view_as_real_copy`.
+        let length = |item: &CompletionItem| if item.kind == CompletionKind::Operator { item.label.len() } else { 0 };
+        items.sort_by_cached_key(|item| (item.rank, length(item), item.label.to_lowercase(), item.label.clone()));
         items.dedup_by(|a, b| a.label == b.label);
         items.truncate(MAX_ITEMS);
         items
@@ -118,7 +119,9 @@ impl<'a> Completions<'a> {
         if !is_subsequence(&self.prefix, label) || label.contains(MARK) {
             return;
         }
-        let begins = label.starts_with(&self.prefix);
+        // Of an operator, people write the name without its namespace.
+        let begins = label.starts_with(&self.prefix)
+            || label.split_once("::").is_some_and(|(_, name)| name.starts_with(&self.prefix));
         self.items.push(CompletionItem {
             label: label.to_owned(),
             kind,
@@ -491,6 +494,7 @@ mod tests {
         assert_eq!(snippet(&given, "aten::relu.out"), "aten::relu.out");
         assert!(labels(&format!("{METHOD}      - |\n")).contains(&"kernel".to_owned()));
         assert_eq!(labels(&format!("{METHOD}      - {{kernel: aten::ad|\n"))[0], "aten::add.out");
+        assert_eq!(labels(&format!("{METHOD}      - {{kernel: view|\n"))[0], "aten::view_copy.out");
     }
 
     #[test]

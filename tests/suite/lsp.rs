@@ -619,6 +619,29 @@ fn commands_are_those_of_the_command_line() {
     client.close();
 }
 
+/// Commands have the variables and the folder of the settings; a configuration may be a section, its content or null.
+#[test]
+fn commands_have_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let (yaml, outside) = (folder.path().join("m.yaml"), tempfile::tempdir().unwrap());
+    let text = "methods: {f: {values: {x: {tensor: float32, sizes: [\"${N}\"]}}, inputs: [x], outputs: [x]}}\n";
+    std::fs::write(&yaml, text).unwrap();
+    let mut client = Client::new(true, json!({"definitions": {"N": 4}}));
+    let uri = uri(&yaml);
+    client.open(&uri, text);
+    let arguments = json!({"command": "pte-emit.memory", "arguments": [uri, "f"]});
+    assert_eq!(client.request("workspace/executeCommand", arguments.clone())["status"], 0);
+    client.notify("workspace/didChangeConfiguration", json!({"settings": null}));
+    assert_eq!(client.request("workspace/executeCommand", arguments.clone())["status"], 0);
+    client.notify("workspace/didChangeConfiguration", json!({"settings": {"hints": {"memory": true}}}));
+    let undefined = client.request("workspace/executeCommand", arguments.clone());
+    assert!(undefined["text"].as_str().unwrap().contains("`N`"), "{undefined}");
+    let settings = json!({"definitions": {"N": "4"}, "confine": outside.path()});
+    client.notify("workspace/didChangeConfiguration", json!({"settings": {"pte-emit": settings}}));
+    assert_eq!(client.request("workspace/executeCommand", arguments)["status"], 0);
+    client.close();
+}
+
 #[test]
 fn a_text_is_laid_out() {
     let mut client = Client::new(true, json!({}));

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pte_emit::language::LensKind;
+use pte_emit::language::{LanguageOptions, LensKind};
 use pte_emit::run::StopFlag;
 use serde_json::{Value, json};
 use tempfile::TempPath;
@@ -55,12 +55,25 @@ fn arguments(kind: LensKind, file: &str, method: &str) -> Result<(Vec<String>, O
     })
 }
 
+/// Returns the options of the command line for settings that commands have, too.
+pub fn settings(options: &LanguageOptions) -> Vec<String> {
+    let mut found: Vec<String> =
+        options.definitions.iter().map(|(name, value)| format!("--define={name}={value}")).collect();
+    found.extend(options.confined_to.iter().map(|folder| format!("--confine={}", folder.display())));
+    found
+}
+
 /// Runs a command: its name, and the URI of the file and the method as arguments. The answer has the text that it
 /// prints, its exit status, and the URI of the file that it writes. A token shows progress. The flag cancels it.
 ///
 /// # Errors
 /// An unknown command, a text that is not saved, a process that cannot be started; a cancelled command.
-pub fn execute(params: &Value, token: Option<&Value>, stop: &StopFlag) -> Result<Value, ResponseError> {
+pub fn execute(
+    params: &Value,
+    settings: &[String],
+    token: Option<&Value>,
+    stop: &StopFlag,
+) -> Result<Value, ResponseError> {
     let name = params["command"].as_str().unwrap_or_default();
     let Some((_, kind)) = COMMANDS.iter().find(|(known, _)| *known == name) else {
         let known: Vec<&str> = COMMANDS.iter().map(|(name, _)| *name).collect();
@@ -77,9 +90,12 @@ pub fn execute(params: &Value, token: Option<&Value>, stop: &StopFlag) -> Result
     };
     let title = format!("{name} {method}");
     progress(json!({"kind": "begin", "title": title.trim_end(), "cancellable": true}));
-    let result = arguments(*kind, &path.display().to_string(), method)
-        .map_err(ResponseError::from)
-        .and_then(|(arguments, page)| output(&arguments, page, stop));
+    let result = arguments(*kind, &path.display().to_string(), method).map_err(ResponseError::from).and_then(
+        |(mut arguments, page)| {
+            arguments.extend_from_slice(settings);
+            output(&arguments, page, stop)
+        },
+    );
     progress(json!({"kind": "end"}));
     result
 }
