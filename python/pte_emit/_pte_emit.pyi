@@ -238,6 +238,7 @@ class Model:
         *,
         data: Literal["none", "hash", "statistics"] = "statistics",
         only: results.DiffArea | None = None,
+        schema: _Path | None = None,
     ) -> results.Differences: ...
     def golden(
         self,
@@ -246,6 +247,7 @@ class Model:
         bless: bool = False,
         data: Literal["none", "hash", "statistics"] = "statistics",
         only: results.DiffArea | None = None,
+        schema: _Path | None = None,
     ) -> str | None: ...
     def report(
         self,

@@ -15,7 +15,7 @@ use pte_emit::{
     Blob, ComputedKeys, ExtractedFile, Format, Golden, LargeData, PayloadForm, PrintOptions, Reproduction,
     check::{CheckOptions, Profile},
     deploy::{FirmwareOptions, FirmwarePlatform, Section, Symbol},
-    diff::{DiffArea, DiffData, DiffOptions, NumericOptions},
+    diff::{DiffArea, DiffData, DiffOptions, NumericOptions, PayloadSchema},
     inspect::{AnnotateOptions, AnnotatePart, InspectOptions, ReportFormat, ReportOptions, SizeDimension, SizeOptions},
     memory::{Abi, MemoryOptions, Processor},
     payload::PayloadSummary,
@@ -178,9 +178,13 @@ const FORMATS: &[(&str, ReportFormat)] =
     &[("html", ReportFormat::Html), ("dot", ReportFormat::Dot), ("model-explorer", ReportFormat::ModelExplorer)];
 
 /// Returns the options of a comparison.
-fn diff_options(data: &str, only: Option<&str>) -> PyResult<DiffOptions> {
+fn diff_options(data: &str, only: Option<&str>, schema: Option<PathBuf>) -> PyResult<DiffOptions> {
     let only = only.map(|name| choice("only", name, &areas())).transpose()?;
-    Ok(DiffOptions::default().data(choice("data", data, DATA)?).only(only))
+    let read = |path: PathBuf| {
+        Ok::<_, PyErr>(PayloadSchema { bytes: std::fs::read(&path)?, name: path.display().to_string() })
+    };
+    let schema = schema.map(read).transpose()?;
+    Ok(DiffOptions::default().data(choice("data", data, DATA)?).only(only).schema(schema))
 }
 
 fn areas() -> Vec<(&'static str, DiffArea)> {
@@ -438,16 +442,23 @@ impl Model {
     /// Compares with a newer source. Elements are aligned by names and structure.
     ///
     /// `data` is the extent to which data are compared: `"none"`, `"hash"`, `"statistics"`; `only` is an area:
-    /// `"meaning"`, `"layout"`, `"data"`.
-    #[pyo3(signature = (newer, *, data="statistics", only=None))]
-    fn diff<'py>(&self, py: Python<'py>, newer: Source, data: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let options = diff_options(data, only)?;
+    /// `"meaning"`, `"layout"`, `"data"`. Payloads of unknown formats are compared by `schema`, the path of a `.bfbs`.
+    #[pyo3(signature = (newer, *, data="statistics", only=None, schema=None))]
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        newer: Source,
+        data: &str,
+        only: Option<&str>,
+        schema: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let options = diff_options(data, only, schema)?;
         self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer.0, &options)?)))
     }
 
     /// Compares this file, which a test produced, with the golden YAML at `path`, as `diff` does, and returns a report
     /// if they differ: by meaning, then as a diff of the YAML. `bless` writes the YAML in place of that; comments stay.
-    #[pyo3(signature = (path, *, bless=false, data="statistics", only=None))]
+    #[pyo3(signature = (path, *, bless=false, data="statistics", only=None, schema=None))]
     fn golden(
         &self,
         py: Python<'_>,
@@ -455,8 +466,9 @@ impl Model {
         bless: bool,
         data: &str,
         only: Option<&str>,
+        schema: Option<PathBuf>,
     ) -> PyResult<Option<String>> {
-        let (model, options) = (self.0.clone(), diff_options(data, only)?);
+        let (model, options) = (self.0.clone(), diff_options(data, only, schema)?);
         attempt(py, move |abandoned| {
             let golden = Golden::open(path)?;
             if !bless {

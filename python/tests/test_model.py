@@ -85,6 +85,18 @@ def test_differences_have_values_and_a_table(linear: Path) -> None:
     assert pte_emit.open(linear).diff(newer, only="data").equal
 
 
+def test_payloads_are_compared_by_a_schema() -> None:
+    def model(name: str) -> pte_emit.Model:
+        data = f"{{flatbuffer: {{schema: npu.bfbs, root: {{layers: [{{name: {name}}}]}}}}}}"
+        delegate = f"delegates: {{npu: {{backend: NpuBackend, data: {data}}}}}"
+        text = f"methods: {{forward: {{{delegate}, instructions: [{{delegate: npu, args: []}}]}}}}"
+        return pte_emit.open(text.encode(), folder=EXAMPLES / "data")
+
+    [found] = model("a").diff(model("b"), schema=EXAMPLES / "data/npu.bfbs").differences
+    assert found.path == "methods.forward.delegates[0].layers[0].name"
+
+
+
 def test_html_is_escaped() -> None:
     yaml = "methods: {'<script>': {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x]}}"
     model = pte_emit.open(yaml.encode())

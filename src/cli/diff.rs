@@ -68,8 +68,8 @@ pub struct ComparisonArguments {
     /// How to compare data
     #[arg(long, alias = "compare", value_enum, value_name = "HOW", default_value = "stats")]
     compare_data: DataName,
-    /// Compare payloads of unknown formats by this schema: a .bfbs, which `flatc --binary --schema` writes
-    #[arg(long, value_name = "FILE.bfbs")]
+    /// Read payloads by this schema: a .bfbs, which `flatc --binary --schema` writes
+    #[arg(long, value_name = "BFBS")]
     schema: Option<PathBuf>,
 }
 

@@ -14,7 +14,7 @@ mod transport;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
-use std::io;
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -428,8 +428,9 @@ impl Analyst {
             if self.texts.contains_key(&uri) || found.len() > MAX_SYMBOLS {
                 continue;
             }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            if text.len() <= MAX_FILE && text.contains("methods:") {
+            let mut text = String::new();
+            let read = std::fs::File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
+            if read.is_ok_and(|read| read as u64 <= MAX_FILE) && text.contains("methods:") {
                 let (analysis, positions) = self.analysed(&uri, &text);
                 analysis.symbols().iter().for_each(|item| add_symbols(item, &uri, &positions, &query, "", &mut found));
             }
@@ -448,7 +449,7 @@ fn publish(uri: &str, version: Option<i64>, diagnostics: &[Value]) {
 /// Maximum number of symbols of a workspace, of files that are searched, and of their bytes.
 const MAX_SYMBOLS: usize = 1000;
 const MAX_FILES: usize = 500;
-const MAX_FILE: usize = 1 << 20;
+const MAX_FILE: u64 = 1 << 20;
 
 /// Returns the YAML files of a folder and of its folders.
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {

@@ -63,7 +63,7 @@ struct ShowArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; all by default
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
-    /// Print payloads by this schema, as YAML that has them again: a .bfbs, which `flatc --binary --schema` writes
+    /// Read payloads by this schema: a .bfbs, which `flatc --binary --schema` writes
     #[arg(long, value_name = "BFBS")]
     schema: Option<PathBuf>,
     #[command(flatten)]

@@ -103,12 +103,15 @@ fn add_assembler_messages(document: &SourceDocument, found: &[Diagnostic], messa
     }
 }
 
-/// Adds a message for each unused value: that of the assembler is at the first one.
+/// Values of a method that are shown as unused.
+const MAX_UNUSED: usize = 1000;
+
+/// Adds a message for each unused value, up to a number: that of the assembler is at the first one, and has the count.
 fn add_unused(document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
     let Some(assembled) = &document.facts().assembled else { return };
     let Some(program) = assembled.program() else { return };
     for (method, unused) in pte_transform::prune::unused_parts(program).iter().enumerate() {
-        for value in &unused.values {
+        for value in unused.values.iter().take(MAX_UNUSED) {
             let Some(node) = assembled.origins.node(Element::Method(method, Part::Value(*value))) else { continue };
             let Some(name) = assembled.origins.name(method, *value) else { continue };
             messages.push(SourceMessage {

@@ -288,11 +288,10 @@ impl Copier {
         let mut run = |copier: &mut Copier, value: String| {
             copier.spend(values.id, NODE + name.text.len() + value.len())?;
             copier.counters.push((name.text.to_string(), value));
-            copier.mark();
+            copier.mark(values.id)?;
             turn(copier)?;
             copier.counters.pop();
-            copier.mark();
-            Ok(())
+            copier.mark(values.id)
         };
         let count = match &values.value {
             NodeValue::List(items) => {
@@ -339,13 +338,17 @@ impl Copier {
         Ok(())
     }
 
-    /// Notes the counters of the next copies.
-    fn mark(&mut self) {
+    /// Notes the counters of the next copies of a repetition.
+    fn mark(&mut self, at: NodeId) -> Result<(), Refused> {
+        // They are kept twice, the second time as text.
+        let bytes = self.counters.iter().map(|(name, value)| 64 + 2 * (name.len() + value.len())).sum();
+        self.spend(at, bytes)?;
         let (next, turn) = (self.copies.originals.len(), self.turn());
         match self.copies.turns.last_mut().filter(|(first, _)| *first == next) {
             Some(last) => last.1 = turn,
             None => self.copies.turns.push((next, turn)),
         }
+        Ok(())
     }
 
     fn turn(&self) -> Turn {

@@ -82,7 +82,8 @@ pub fn execute(
     };
     let uri = params["arguments"][0].as_str().unwrap_or_default();
     let method = params["arguments"][1].as_str().unwrap_or_default();
-    let path = path_of(uri).ok_or_else(|| format!("`{uri}` is no file: save the text first"))?;
+    let path = path_of(uri).filter(|path| path.is_absolute());
+    let path = path.ok_or_else(|| format!("`{uri}` is no file: save the text first"))?;
     let progress = |value: Value| {
         if let Some(token) = token {
             transport::notify("$/progress", &json!({"token": token, "value": value}));

@@ -8,6 +8,8 @@ use pte_emit::language::{LanguageOptions, OffsetUnits};
 use pte_emit::release::Release;
 use serde_json::Value;
 
+use crate::cli::sources::definition;
+
 /// What the client can do.
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
@@ -46,7 +48,12 @@ pub fn options(settings: &Value) -> (LanguageOptions, Vec<String>) {
             (_, Value::Null) | ("path", _) => {}
             ("definitions", Value::Object(definitions)) => {
                 let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                options.definitions = definitions.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+                for (name, value) in definitions {
+                    match definition(&format!("{name}={}", text(value))) {
+                        Ok((name, value)) => _ = options.definitions.insert(name, value),
+                        Err(error) => wrong.push(format!("setting `definitions`: {error}, found `{name}`")),
+                    }
+                }
             }
             ("runtime", Value::String(version)) => match Release::find(version) {
                 Ok(release) => options.runtime = Some(release),
