@@ -915,7 +915,7 @@ class DelegateSummary(Result):
     named_data_bytes: int
     """Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded."""
     compile_specs: dict[str, Any] | None
-    """Compile specs by key: what their values mean, otherwise their text or first bytes."""
+    """Compile specs by key: what their values mean, otherwise their text or first bytes; a list of those of a key that occurs several times."""
     compiled_for: list[str] | None
     """Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it."""
     inputs: list[str] | None
@@ -1586,7 +1586,7 @@ class PayloadSummary(Result):
     name: str
     """Name of the payload: `METHOD/DELEGATE`."""
     compile_specs: dict[str, Any] | None
-    """Compile specs by key: what their values mean, otherwise their text or first bytes."""
+    """Compile specs by key: what their values mean, otherwise their text or first bytes; a list of those of a key that occurs several times."""
     compiled_for: list[str] | None
     """Chip, system and processor, such as `Ethos-U55-128`; empty if neither payload nor compile specs say it."""
     format: str | None

@@ -332,7 +332,7 @@ impl Copier {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
             None => {
-                return refused(at, Code::LimitExceeded, "the repetitions exceed 32 MiB, with 64 bytes for each node");
+                return refused(at, Code::LimitExceeded, "the repetitions exceed 32 MiB, with 64 bytes for each node and each counter");
             }
         }
         Ok(())
@@ -452,7 +452,7 @@ mod tests {
             ("[{repeat: {i: 1000000000}, do: []}]", "1000000000", "the repetitions exceed 32 MiB"),
             (
                 "[{repeat: {i: 100000}, do: [{repeat: {j: 100000}, do: [{repeat: {k: 100000}, do: [a]}]}]}]",
-                "a",
+                "100000",
                 "the repetitions exceed 32 MiB",
             ),
         ] {
