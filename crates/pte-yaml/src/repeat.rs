@@ -332,7 +332,11 @@ impl Copier {
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
             None => {
-                return refused(at, Code::LimitExceeded, "the repetitions exceed 32 MiB, with 64 bytes for each node and each counter");
+                return refused(
+                    at,
+                    Code::LimitExceeded,
+                    "the repetitions exceed 32 MiB, with 64 bytes for each node and each counter",
+                );
             }
         }
         Ok(())
