@@ -244,7 +244,7 @@ export interface GraphDelegate {
    */
   bytes: number;
   /**
-   * Compile specs by key: what their values mean, otherwise their text or first bytes.
+   * Compile specs by key: what their values mean, otherwise their text or first bytes; a list of those of a key that occurs several times.
    */
   compile_specs?: {
     [k: string]: unknown;
@@ -1690,7 +1690,7 @@ export interface DelegateSummary {
    */
   calls: number;
   /**
-   * Compile specs by key: what their values mean, otherwise their text or first bytes.
+   * Compile specs by key: what their values mean, otherwise their text or first bytes; a list of those of a key that occurs several times.
    */
   compile_specs?: {
     [k: string]: unknown;
