@@ -162,7 +162,7 @@ function fake(settings, folders = []) {
       showWarningMessage: async (message) => void state.warnings.push(message),
       showOpenDialog: async () => state.chosen,
       showTextDocument: async (made) => state.shown.push(made),
-      withProgress: (_, run) => run(),
+      withProgress: (_, run) => run({ report() {} }, new CancellationTokenSource().token),
     }),
   };
   // Every class has a name that begins with a capital letter.
