@@ -110,8 +110,8 @@ struct Server {
 /// An initialized server.
 struct Session {
     client: Client,
-    /// Settings for commands.
-    options: LanguageOptions,
+    /// Options of commands, from the settings.
+    settings: Vec<String>,
     texts: OpenTexts,
     jobs: Sender<Job>,
     analyst: JoinHandle<()>,
@@ -176,10 +176,10 @@ impl Server {
         wrong.iter().for_each(|message| warn(message));
         let (jobs, receiver) = mpsc::channel();
         let pending = self.pending.clone();
-        let own = options.clone();
+        let settings = commands::settings(&options);
         let mut analyst = Analyst { client, options, folders: folders(params), pending, texts: BTreeMap::new() };
         let analyst = thread::spawn(move || analyst.run(&receiver));
-        self.session = Some(Session { client, options: own, texts: OpenTexts::new(client.encoding), jobs, analyst });
+        self.session = Some(Session { client, settings, texts: OpenTexts::new(client.encoding), jobs, analyst });
     }
 
     fn notification(&mut self, method: &str, params: &Value) {
@@ -197,7 +197,7 @@ impl Server {
                 }
                 let (options, wrong) = settings::options(settings);
                 wrong.iter().for_each(|message| warn(message));
-                session.options = options.clone();
+                session.settings = commands::settings(&options);
                 Job::Refresh(Some(Box::new(options)))
             }
             "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didClose" => {
@@ -222,8 +222,8 @@ impl Server {
             let message = format!("{MAX_COMMANDS} commands are running: wait for one, or cancel it");
             return transport::respond(&id, Err(message.into()));
         }
-        let Some(Session { client, options, .. }) = &self.session else { return };
-        let (creates, settings) = (client.progress, commands::settings(options));
+        let Some(Session { client, settings, .. }) = &self.session else { return };
+        let (creates, settings) = (client.progress, settings.clone());
         let token = match params.get("workDoneToken") {
             Some(token @ (Value::String(_) | Value::Number(_))) => Some(token.clone()),
             _ if creates => {

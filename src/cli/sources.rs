@@ -201,7 +201,7 @@ impl<'a> Sources<'a> {
 }
 
 /// Parses `NAME=VALUE`.
-pub fn definition(text: &str) -> Result<(String, String), String> {
+fn definition(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_variable_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),

@@ -23,15 +23,22 @@ const CONSEQUENCES: &[Code] = &[
     Code::Unused,
 ];
 
+/// Function that is called with the messages so far.
+type Early<'e> = dyn FnMut(&[SourceMessage]) + 'e;
+
 impl Analysis {
     /// Returns all messages, in the order of the text.
     pub fn diagnostics(&self) -> &[SourceMessage] {
-        self.diagnostics_in_steps(&mut |_| {})
+        self.messages(None)
     }
 
     /// Does the same. Of a document without errors of syntax, names and types, `early` is called with the messages so
     /// far, which are some of the result, before its memory is planned and its files are validated.
     pub fn diagnostics_in_steps(&self, early: &mut dyn FnMut(&[SourceMessage])) -> &[SourceMessage] {
+        self.messages(Some(early))
+    }
+
+    fn messages(&self, mut early: Option<&mut Early<'_>>) -> &[SourceMessage] {
         let sort = |messages: &mut Vec<SourceMessage>| {
             messages.sort_by_key(|message| (message.range.start, message.range.end));
         };
@@ -39,12 +46,14 @@ impl Analysis {
             let of_error = |error: &SyntaxError| syntax(error, error.span.clone());
             let mut messages: Vec<SourceMessage> = self.errors.iter().map(of_error).collect();
             for document in &self.documents {
-                let mut so_far = messages.clone();
-                document.facts_in_steps(&mut |found| {
-                    add_assembler_messages(document, found, &mut so_far);
-                    sort(&mut so_far);
-                    early(&so_far);
-                });
+                if let Some(early) = &mut early {
+                    document.facts_in_steps(&mut |found| {
+                        let mut so_far = messages.clone();
+                        add_assembler_messages(document, found, &mut so_far);
+                        sort(&mut so_far);
+                        early(&so_far);
+                    });
+                }
                 self.add_messages(document, &mut messages);
             }
             sort(&mut messages);

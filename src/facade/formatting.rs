@@ -29,7 +29,7 @@ pub enum ComputedKeys {
     Stated,
 }
 
-/// YAML in the layout of `dump`: the result of [`Model::format`].
+/// YAML in the layout of `dump`: the result of [`Model::format_yaml`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Formatted {
@@ -76,7 +76,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Model::format`].
+    /// Those of [`Model::format_yaml`].
     pub fn formatted(&self, keys: ComputedKeys) -> Result<String, Error> {
         self.format_yaml(keys).map(|formatted| formatted.text)
     }

@@ -64,6 +64,7 @@ use pte_model::format::flatbuffer::view::Table;
 use pte_model::format::foreign::{self, Diagnosis};
 use pte_model::format::path::Trail;
 use pte_model::format::{bundled_program, flat_tensor, program as pte};
+use pte_model::program::Program;
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
 use pte_releases::Release;
@@ -438,8 +439,8 @@ fn program_at(
         let mut program = match read_head(bytes, len, References::Valid, data) {
             Ok(ProgramContents { program, .. }) => program,
             Err(error) => {
-                let at = || Location { offset: Some(start), path: prefix.trim_end_matches('.').to_owned() };
-                findings.add(G_17, || (at(), error.to_string(), "tables with bytes of their own".to_owned()));
+                let at = Location { offset: Some(start), path: prefix.trim_end_matches('.').to_owned() };
+                findings.add(G_17, || (at, error.to_string(), "tables with bytes of their own".to_owned()));
                 let after = findings.empty();
                 return (findings, Vec::new(), after);
             }
@@ -451,20 +452,7 @@ fn program_at(
         let check_others = || {
             let payloads = Payloads::of(&program, len);
             releases::check(&program, &mut newest, &locate);
-            let is_compared = releases.iter().any(Option::is_some);
-            let requirements = is_compared.then(|| Requirements::with_payloads(&program, &payloads));
-            let compare = |release: &Option<Release>| {
-                let mut findings = empty.clone();
-                match (release, &requirements) {
-                    (Some(release), Some(requirements)) => {
-                        requirements.compare(release, &mut findings, &locate);
-                        releases::several(&external.files, release, &mut findings);
-                    }
-                    (None, _) | (_, None) => releases::check_calls(&program, &mut findings, &locate),
-                }
-                findings
-            };
-            found.extend(releases.iter().map(compare));
+            found = compare(&program, &payloads, external, releases, &empty, &locate);
             let own = CheckOptions { profile, work: Some(work.clone()), ..options.clone() };
             let validate = |head: &[u8], len, data: &Ranges<'_>| program_in(head, len, data, &own, releases, depth + 1);
             nested::check((&program, &payloads, depth), &validate, &mut found, &locate);
@@ -498,6 +486,31 @@ fn program_at(
         }
         true
     })
+}
+
+/// Compares a program with each release; without one, with what all releases execute. `empty` is an empty list.
+fn compare(
+    program: &Program,
+    payloads: &Payloads,
+    external: &ExternalKeys,
+    releases: &Releases,
+    empty: &Findings,
+    locate: &finding::Locator<'_>,
+) -> Vec<Findings> {
+    let is_compared = releases.iter().any(Option::is_some);
+    let requirements = is_compared.then(|| Requirements::with_payloads(program, payloads));
+    let compare = |release: &Option<Release>| {
+        let mut findings = empty.clone();
+        match release.as_ref().zip(requirements.as_ref()) {
+            Some((release, requirements)) => {
+                requirements.compare(release, &mut findings, locate);
+                releases::several(&external.files, release, &mut findings);
+            }
+            None => releases::check_calls(program, &mut findings, locate),
+        }
+        findings
+    };
+    releases.iter().map(compare).collect()
 }
 
 /// Size in bytes of the metadata from which on two threads validate a program.

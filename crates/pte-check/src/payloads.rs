@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::fields::flat_tensor::ExternalKeys;
-use super::finding::{Findings, Locator};
+use super::finding::{Findings, Location, Locator};
 use crate::RuleId::{self, *};
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::{clipped, counted};
@@ -14,6 +14,7 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::{
     DelegateId, EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, ValueId,
 };
+use pte_payload::Payload;
 use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_payload::decoded::{
     CheckedArguments, CheckedPayload, KeyedData, PayloadFinding, PayloadPart, PayloadRule, ReadBudget, UnpackedConstant,
@@ -66,31 +67,10 @@ pub(super) fn check(
         for (index, delegate) in plan.delegates().iter().enumerate() {
             let Some(payload) = payloads.get(delegate) else { continue };
             if !payload.is_decoded() {
-                let signature = signatures.entry((delegate.processed, delegate.id.as_deref())).or_insert_with(|| {
-                    for key in payload.keys().into_iter().flatten().filter(|key| named_data(key).is_none()) {
-                        let found = format!("data `{}`, neither in the program nor in a given .ptd", clipped(&key));
-                        let expected = "the data that the payload refers to".to_owned();
-                        findings
-                            .add(D_25, || (locate(&Element::Method(method, Part::Delegate(index))), found, expected));
-                    }
-                    if let Some(found) = payload.graph_error() {
-                        let expected = "a graph whose references are compared".to_owned();
-                        let at = Element::Method(method, Part::Delegate(index));
-                        findings.add(D_26, || (locate(&at), found, expected));
-                    }
-                    let more = payload.graph().map_or(0, |graph| graph.more_problems);
-                    for problem in payload.graph().map_or(&[][..], |graph| &graph.problems) {
-                        let PayloadFinding { rule, part, found, expected } = problem.clone();
-                        let at = Element::Method(method, part.of_delegate(index));
-                        findings.add(rule_id(rule), || (locate(&at), found, expected));
-                    }
-                    for _ in 0..more {
-                        let (found, expected) = ("another reference".to_owned(), "a value of the graph".to_owned());
-                        let at = Element::Method(method, Part::Delegate(index));
-                        findings.add(D_26, || (locate(&at), found, expected));
-                    }
-                    payload.signature()
-                });
+                let at = |part: PayloadPart| locate(&Element::Method(method, part.of_delegate(index)));
+                let signature = signatures
+                    .entry((delegate.processed, delegate.id.as_deref()))
+                    .or_insert_with(|| check_described(payload, &named_data, findings, &at));
                 for call in calls.get(&DelegateId::of(index)).into_iter().flatten() {
                     if let Some(signature) = signature {
                         check_signature((method, plan), *call, signature, findings, locate);
@@ -128,6 +108,32 @@ pub(super) fn check(
             }
         }
     }
+}
+
+/// Checks a payload that is described only: the data and the parts of its graph that it refers to. Returns its
+/// signature.
+fn check_described<'d>(
+    payload: &Payload,
+    named_data: &dyn Fn(&str) -> Option<KeyedData<'d>>,
+    findings: &mut Findings,
+    at: &dyn Fn(PayloadPart) -> Location,
+) -> Option<Signature> {
+    for key in payload.keys().into_iter().flatten().filter(|key| named_data(key).is_none()) {
+        let found = format!("data `{}`, neither in the program nor in a given .ptd", clipped(&key));
+        findings.add(D_25, || (at(PayloadPart::Whole), found, "the data that the payload refers to".to_owned()));
+    }
+    let whole = |found: String, expected: &str| (at(PayloadPart::Whole), found, expected.to_owned());
+    if let Some(found) = payload.graph_error() {
+        findings.add(D_26, || whole(found, "a graph whose references are compared"));
+    }
+    let Some(graph) = payload.graph() else { return payload.signature() };
+    for PayloadFinding { rule, part, found, expected } in &graph.problems {
+        findings.add(rule_id(*rule), || (at(*part), found.clone(), expected.clone()));
+    }
+    for _ in 0..graph.more_problems {
+        findings.add(D_26, || whole("another reference".to_owned(), "a value of the graph"));
+    }
+    payload.signature()
 }
 
 /// By delegate, its calls in a method: chain, index in the chain, arguments.

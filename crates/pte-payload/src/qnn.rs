@@ -80,9 +80,8 @@ impl PayloadFormat for Qnn {
 
     fn releases(&self, payload: &Blob) -> Result<Option<PayloadReleases>, DescribeError> {
         let head = payload.read_at(0, payload.len().min(MAGIC.len() as u64) as usize)?;
-        // A payload of another size may have either header.
-        let stated = if head == MAGIC { Some(header(payload)?) } else { None };
-        Ok(stated.filter(|(header, size, _)| header.checked_add(*size) == Some(payload.len())).map(|(.., found)| found))
+        let header = if head == MAGIC { header(payload)?.1 } else { None };
+        Ok(header.map(|(_, releases)| releases))
     }
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
@@ -96,7 +95,8 @@ impl PayloadFormat for Qnn {
         }
         let (start, size) = match head.starts_with(&MAGIC) {
             true => {
-                let (header, size, releases) = header(payload)?;
+                let (size, header) = header(payload)?;
+                let (header, releases) = header.unwrap_or(HEADERS[1]);
                 rows::head(payload, header as usize)?;
                 let signature = number(&head, (4, 8)).unwrap_or(0);
                 facts.add("releases", &*releases.to_string());
@@ -130,12 +130,12 @@ impl PayloadFormat for Qnn {
     }
 }
 
-/// Returns the size of the header of a context binary, the size that it states, and the releases that write it.
-fn header(payload: &Blob) -> Result<(u64, u64, PayloadReleases), DescribeError> {
+/// Returns the size that the header of a context binary states, and which header the payload has; `None` for a payload
+/// of another size, which may have either.
+fn header(payload: &Blob) -> Result<(u64, Option<(u64, PayloadReleases)>), DescribeError> {
     let size = number(&rows::head(payload, HEADERS[0].0 as usize)?, CONTEXT_SIZE).unwrap_or(0);
-    let is_whole = |(header, _): &&(u64, PayloadReleases)| header.checked_add(size) == Some(payload.len());
-    let (header, releases) = *HEADERS.iter().find(is_whole).unwrap_or(&HEADERS[1]);
-    Ok((header, size, releases))
+    let is_whole = |(header, _): &(u64, PayloadReleases)| header.checked_add(size) == Some(payload.len());
+    Ok((size, HEADERS.into_iter().find(is_whole)))
 }
 
 /// Returns the readable characters that are first in the bytes.

@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use pte_emit::check::Target;
+use pte_emit::command::is_variable_name;
 use pte_emit::language::{LanguageOptions, OffsetUnits};
 use pte_emit::release::Release;
 use serde_json::Value;
-
-use crate::cli::sources::definition;
 
 /// What the client can do.
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +48,11 @@ pub fn options(settings: &Value) -> (LanguageOptions, Vec<String>) {
             ("definitions", Value::Object(definitions)) => {
                 let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 for (name, value) in definitions {
-                    match definition(&format!("{name}={}", text(value))) {
-                        Ok((name, value)) => _ = options.definitions.insert(name, value),
-                        Err(error) => wrong.push(format!("setting `definitions`: {error}, found `{name}`")),
+                    if is_variable_name(name) {
+                        options.definitions.insert(name.clone(), text(value));
+                    } else {
+                        let expected = "a name of letters, digits and _";
+                        wrong.push(format!("setting `definitions`: expected {expected}, found `{name}`"));
                     }
                 }
             }
