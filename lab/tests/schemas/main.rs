@@ -135,7 +135,9 @@ fn every_definition_describes_a_value() {
         let text = format!("methods: {{f: {{instructions: [{{repeat: {{i: 2}}, do: [{body}]}}]}}}}\n");
         is_valid_by_schema(&text).unwrap()
     };
-    assert!(repeated("{kernel: $(i), args: [a$(i)], out: b}, {repeat: {j: [a]}, do: [{jump: $(j)}]}"));
+    assert!(repeated(
+        "{kernel: $(i), args: [a$(i)], out: b}, {repeat: {j: [a]}, do: [{jump_false: {cond: false, to: $(j)}}]}"
+    ));
     assert!(!repeated("{kernal: x}") && !repeated("{repeat: {j: [a]}, do: [{jmp: x}]}") && !repeated("3"));
     let sizes = |sizes: &str| {
         format!(
