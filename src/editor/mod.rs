@@ -9,6 +9,7 @@ mod actions;
 mod analysis;
 mod calls;
 mod completion;
+mod edits;
 mod facts;
 #[cfg(test)]
 mod fixtures;

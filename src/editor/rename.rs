@@ -1,16 +1,16 @@
 //! Where names are declared and used, and other names for them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::edits;
 use super::places;
 use super::results::{Reference, TextEdit};
-use super::symbols::{NameKind, Occurrence, WrittenNames};
-use crate::ir::yaml;
+use super::symbols::{NameKind, Occurrence, Symbol, WrittenNames};
 use pte_model::diagnostics::clipped;
 use pte_yaml::repeat;
-use pte_yaml::tree::NodeValue;
+use pte_yaml::tree::{NodeId, NodeValue, SourceNode};
 
 impl Analysis {
     fn name_at(&self, at: usize) -> Option<(&SourceDocument, &Occurrence)> {
@@ -59,16 +59,8 @@ impl Analysis {
         if document.syntax.error.is_some() {
             return Err("the text is not valid YAML: correct it first".to_owned());
         }
-        for occurrence in symbols.of(name.symbol) {
-            let is_plain =
-                document.syntax.text().get(occurrence.range.clone()).is_some_and(|text| !text.starts_with('*'));
-            let range = document.part.start + occurrence.range.start..document.part.start + occurrence.range.end;
-            let outer = document.expansion.original(range.clone());
-            let is_expanded = outer.len() != range.len()
-                || self.text.get(outer) != document.syntax.text().get(occurrence.range.clone());
-            if !is_plain || is_expanded {
-                return Err(format!("`{name_text}` comes from an alias or a variable"));
-            }
+        if !symbols.of(name.symbol).all(|occurrence| self.is_written(document, occurrence)) {
+            return Err(format!("`{name_text}` comes from an alias or a variable"));
         }
         let symbol = &symbols.symbols[name.symbol];
         if matches!(symbol.kind, NameKind::Method | NameKind::Delegate | NameKind::GraphValue)
@@ -79,7 +71,15 @@ impl Analysis {
         Ok(document.outer(name.range.clone()))
     }
 
-    /// Returns the changes that give another name to the one at an offset.
+    /// Returns true for a name that the text has as it is.
+    fn is_written(&self, document: &SourceDocument, occurrence: &Occurrence) -> bool {
+        let written = document.syntax.text().get(occurrence.range.clone());
+        let outer = document.outer(occurrence.range.clone());
+        written.is_some_and(|written| !written.starts_with('*')) && self.text.get(outer) == written
+    }
+
+    /// Returns the changes that give another name to the one at an offset. In the text after them, the names are the
+    /// same ones, and everything else is as it was.
     ///
     /// # Errors
     /// A message that says why it cannot be renamed: the new name is empty or used, or the name comes from an alias or
@@ -92,32 +92,16 @@ impl Analysis {
             return Err("a name cannot be empty, or have several lines".to_owned());
         }
         let mut places = WrittenNames::new(&document.syntax);
-        let new_names = match name.is_copy {
-            true => copied(document, &mut places, name, new)?,
-            false => BTreeMap::from([(name.symbol, new.to_owned())]),
-        };
-        for (index, new) in &new_names {
-            let symbol = &symbols.symbols[*index];
-            let other = symbols.find(symbol.kind, symbol.scope, new);
-            if other.is_some_and(|other| !new_names.contains_key(&other)) {
-                return Err(format!("the name `{}` is used already", clipped(new)));
-            }
-        }
-        // A string that is no name yet would become one.
-        let symbol = &symbols.symbols[name.symbol];
-        let new_strings: HashSet<&str> = new_names.values().map(String::as_str).collect();
-        if symbol.kind == NameKind::Value
-            && let Some(string) = used_string(document, symbol.method, &new_strings)
-        {
-            return Err(format!("the string `{}` in this method would become this value", clipped(&string)));
-        }
-        let mut edits = Vec::new();
+        let new_names = new_names(document, &mut places, name, new)?;
+        let (mut edits, mut renamed) = (Vec::new(), HashMap::new());
         for (symbol, new_name) in &new_names {
+            let Symbol { kind, scope, .. } = &symbols.symbols[*symbol];
+            let other = symbols.find(*kind, *scope, new_name);
+            if other.is_some_and(|other| !new_names.contains_key(&other)) {
+                return Err(format!("the name `{}` is used already", clipped(new_name)));
+            }
             for occurrence in symbols.of(*symbol) {
                 let text = match (occurrence.is_copy, name.is_copy) {
-                    (false, _) if new_name.contains("$(") => {
-                        return Err(format!("`{}` has a counter, and is no name in a repetition", clipped(new)));
-                    }
                     (false, _) => new_name.clone(),
                     (true, true) => with_references(new, places.written(occurrence)),
                     (true, false) => {
@@ -125,19 +109,25 @@ impl Analysis {
                         return Err(format!("`{written}` in a repetition becomes this name: rename it there"));
                     }
                 };
-                edits.push((document.outer(occurrence.range.clone()), text));
+                let written = document.syntax.text().get(occurrence.range.clone()).unwrap_or_default();
+                if !self.is_written(document, occurrence) {
+                    return Err(format!(
+                        "a name that shares its place with `{}` comes from a variable",
+                        clipped(written)
+                    ));
+                }
+                let text = edits::string(written, &text);
+                edits.push(TextEdit { range: document.outer(occurrence.range.clone()), text });
+                renamed.insert(occurrence.node, &**new_name);
             }
         }
-        edits.sort_by_key(|(range, _)| range.start);
+        edits.sort_by_key(|edit| edit.range.start);
         // Copies have one place.
         edits.dedup();
-        // A counter needs no quotes.
-        let is_plain = |text: &str| yaml::text(&repeat::pieces(text).0.join("x")).starts_with(|c| c != '"');
-        let edit = |(range, text): (Range<usize>, String)| match is_plain(&text) {
-            true => TextEdit { range, text },
-            false => TextEdit { range, text: yaml::text(&text).into_owned() },
-        };
-        Ok(edits.into_iter().map(edit).collect())
+        let after = self.after(&edits).ok_or_else(|| format!("`{}` cannot be written here", clipped(new)))?;
+        let index = self.documents.iter().position(|other| std::ptr::eq(other, document)).unwrap_or_default();
+        let difference = after.documents.get(index).and_then(|after| different(document, after, &renamed));
+        difference.map_or(Ok(edits), Err)
     }
 }
 
@@ -148,9 +138,9 @@ fn with_references(name: &str, references: &str) -> String {
     around.into_iter().zip(references).flat_map(|(text, reference)| [text, reference]).collect()
 }
 
-/// Returns the names that become others if a name in a repetition does: its copies, and those that share a place with
-/// them, as the first one of `y$(i)` and `y$(i+1)`.
-fn copied(
+/// Returns the symbols that become others if a name does, with their new names: those that share a place with it, as
+/// in a part with an anchor, and of a name in a repetition its copies, as the first one of `y$(i)` and `y$(i+1)`.
+fn new_names(
     document: &SourceDocument,
     places: &mut WrittenNames<'_>,
     name: &Occurrence,
@@ -160,22 +150,27 @@ fn copied(
     let copies = document.syntax.source().spans().copies();
     let old = places.written(name).to_owned();
     let (around, references) = repeat::pieces(&old);
-    if repeat::pieces(new).1 != references {
+    if name.is_copy && repeat::pieces(new).1 != references {
         return Err(format!("expected a name with the counters of `{}`: {}", clipped(&old), references.join(", ")));
     }
     let (mut found, mut visited) = (BTreeMap::new(), HashSet::new());
     let mut next = symbols.symbols_at(name.range.start);
     while let Some(symbol) = next.pop() {
-        for occurrence in symbols.of(symbol).filter(|occurrence| occurrence.is_copy) {
-            let written = places.written(occurrence);
-            if repeat::pieces(written).0 != around {
-                let (written, old) = (clipped(written), clipped(&old));
-                return Err(format!("`{written}` and `{old}` become the same name: rename both by hand"));
-            }
-            if let Some(name) = copies.replaced(occurrence.node, &with_references(new, written))
-                && found.insert(symbol, name.clone()).is_some_and(|other| other != name)
-            {
-                return Err(format!("the copies of `{}` have no single new name", clipped(&old)));
+        if !name.is_copy {
+            found.insert(symbol, new.to_owned());
+        }
+        for occurrence in symbols.of(symbol).filter(|occurrence| name.is_copy || !occurrence.is_copy) {
+            if occurrence.is_copy {
+                let written = places.written(occurrence);
+                if repeat::pieces(written).0 != around {
+                    let (written, old) = (clipped(written), clipped(&old));
+                    return Err(format!("`{written}` and `{old}` become the same name: rename both by hand"));
+                }
+                if let Some(name) = copies.replaced(occurrence.node, &with_references(new, written))
+                    && found.insert(symbol, name.clone()).is_some_and(|other| other != name)
+                {
+                    return Err(format!("the copies of `{}` have no single new name", clipped(&old)));
+                }
             }
             if visited.insert(occurrence.range.start) {
                 let others = symbols.symbols_at(occurrence.range.start);
@@ -186,32 +181,59 @@ fn copied(
     Ok(found)
 }
 
+/// Compares a document with one whose names at these nodes are others, and says what the first difference beside them
+/// is.
+fn different(before: &SourceDocument, after: &SourceDocument, renamed: &HashMap<NodeId, &str>) -> Option<String> {
+    let line = |node: NodeId| {
+        let above = before.syntax.text().get(..before.syntax.range(node).start).unwrap_or_default();
+        1 + before.source.lines_before + above.matches('\n').count()
+    };
+    let trees = [before, after].map(|document| document.syntax.expanded().unwrap_or(document.syntax.root()));
+    if let Some(node) = different_node(trees[0], trees[1], renamed) {
+        let is_alias = before.syntax.text()[before.syntax.range(node)].starts_with('*');
+        return Some(match is_alias {
+            true => format!("the alias in line {} repeats this name: rename it by hand", line(node)),
+            false => format!("line {} would be read as something else than this name", line(node)),
+        });
+    }
+    let [before, after] = [before, after].map(|document| document.symbols());
+    let key = |found: &Occurrence| (found.node, found.symbol, found.declares, found.writes);
+    let is_new = |(old, new): &(Option<&Occurrence>, &Occurrence)| old.map(key) != Some(key(new));
+    let old = before.occurrences.iter().map(Some).chain(std::iter::repeat(None));
+    let (old, new) = old.zip(&after.occurrences).find(is_new)?;
+    let name = clipped(&after.symbols[new.symbol].name);
+    Some(match old.filter(|old| old.node == new.node) {
+        Some(_) => format!("`{name}` in line {} would refer to something else", line(new.node)),
+        None => format!("the string `{name}` in line {} would become this name", line(new.node)),
+    })
+}
+
+/// Returns the first node that is another one than before, beside names at these nodes. Recurses at most to the depth
+/// that the parser allows.
+fn different_node(before: &SourceNode<'_>, after: &SourceNode<'_>, renamed: &HashMap<NodeId, &str>) -> Option<NodeId> {
+    let is_name = |id: NodeId, before: &str, after: &str| renamed.get(&id).copied().unwrap_or(before) == after;
+    let is_same = match (&before.value, &after.value) {
+        (NodeValue::Text(old), NodeValue::Text(new)) => is_name(before.id, old, new),
+        (NodeValue::List(old), NodeValue::List(new)) if old.len() == new.len() => {
+            return old.iter().zip(new).find_map(|(old, new)| different_node(old, new, renamed));
+        }
+        (NodeValue::Map(old), NodeValue::Map(new)) if old.len() == new.len() => {
+            return old.iter().zip(new).find_map(|((key, old), (new_key, new))| {
+                let is_key = is_name(key.id, &key.text, &new_key.text);
+                if is_key { different_node(old, new, renamed) } else { Some(key.id) }
+            });
+        }
+        (NodeValue::Float(old), NodeValue::Float(new)) => old.to_bits() == new.to_bits(),
+        (old, new) => old == new,
+    };
+    (!is_same).then_some(before.id)
+}
+
 /// Returns true if a path under `raw` has a name as one of its steps.
 fn raw_names(document: &SourceDocument, name: &str) -> bool {
     let Some(raw) = places::entry(document.syntax.root(), "raw") else { return false };
     let range = document.syntax.range(raw.id);
     document.syntax.text().get(range).is_some_and(|text| text.contains(name))
-}
-
-/// Returns the first of these strings that an argument of an instruction of a method is, although it is no name.
-fn used_string(document: &SourceDocument, method: usize, strings: &HashSet<&str>) -> Option<String> {
-    let (mut found, mut number) = (None, 0);
-    places::walk_copies(&document.syntax, &mut |trail| {
-        let Some(place) = trail.last() else { return false };
-        if trail.len() == 3 && trail[1].is_value_of("document", "methods") {
-            number += 1;
-            return number == method;
-        }
-        if let NodeValue::Text(text) = &place.node.value
-            && strings.contains(&**text)
-            && super::symbols::kind_at(trail) == Some(NameKind::Value)
-            && document.symbols().find(NameKind::Value, method, text).is_none()
-        {
-            found = Some(text.to_string());
-        }
-        found.is_none()
-    });
-    found
 }
 
 #[cfg(test)]
@@ -266,6 +288,34 @@ mod tests {
         assert_eq!(found.definition(0), None);
     }
 
+    #[test]
+    fn a_name_keeps_the_style_of_its_place() {
+        let json = r#"{"methods": {"f": {"values": {"a": {"tensor": "float32", "sizes": [2]}}, "inputs": ["|a"], "outputs": ["b"], "instructions": [{"kernel": "aten::relu.out", "args": ["a"], "out": "b"}]}}}"#;
+        let (text, _) = marked(json);
+        for (new, written) in [("g", r#""g""#), ("it's", r#""it's""#), ("\"", r#""\"""#), ("${A}", r#""\u0024{A}""#)] {
+            assert_eq!(renamed(json, new), Ok(text.replace(r#""a""#, written)), "{new}");
+        }
+        let single = json.replace('"', "'");
+        assert!(renamed(&single, "it's").unwrap().contains("['it''s']"));
+        let lines = TEXT.replace("inputs: [a]", "inputs:\n      - >-\n        |a");
+        let expected =
+            marked(&lines).0.replace("a: {t", "x: {t").replace("   a\n", "   x\n").replace("args: [a]", "args: [x]");
+        assert_eq!(renamed(&lines, "x"), Ok(expected));
+    }
+
+    #[test]
+    fn a_part_with_an_alias_is_not_renamed() {
+        let shared = "methods:\n  f:\n    values: &v\n      a: {tensor: float32, sizes: [2]}\n    inputs: [|a]\n    outputs: [a]\n  g:\n    values: *v\n    outputs: [a]\n";
+        assert!(renamed(shared, "b").unwrap_err().contains("the alias in line 8 repeats this name"));
+        let repeated = "methods: {all: {repeat: {i: 2}, do: {f$(i): {values: {a: {tensor: float32, sizes: [2]}}, inputs: [|a], outputs: [a]}}}}";
+        assert_eq!(
+            renamed(repeated, "b").unwrap(),
+            marked(&repeated.replace("a:", "b:").replace("a]", "b]")).0.replace("allb", "alla")
+        );
+        let files = "files: {|w: w.bin}\nnamed_data:\n  x: {file: w}\n  y: {file: w2}\n";
+        assert!(renamed(files, "w2").unwrap_err().contains("the string `w2` in line 4"));
+    }
+
     const REPEATED: &str = "methods:\n  f:\n    values:\n      y0: {tensor: float32, sizes: [2]}\n    inputs: [y0]\n    outputs: [y3, y1]\n    instructions:\n      - repeat: {i: 3}\n        do:\n          - {kernel: aten::relu.out, args: [y$(i)], out: t$(i)}\n          - {kernel: aten::add.out, args: [t$(i), y0, 1], out: y$(i+1)}\n      - {kernel: aten::relu.out, args: [y2], out: u}\n";
 
     /// A text with a mark at the first occurrence of a part.
@@ -288,7 +338,6 @@ mod tests {
             ("out: |y$(i+1)", "z$(i)", "expected a name with the counters"),
             ("out: |t$(i)", "y$(i)", "the name `y0` is used already"),
             ("outputs: [|y3", "z", "`y$(i+1)` in a repetition becomes this name"),
-            ("out: |u", "v$(i)", "`v$(i)` has a counter"),
         ] {
             let error = renamed(&at(part), new).unwrap_err();
             assert!(error.starts_with(message), "{error}");
