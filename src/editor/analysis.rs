@@ -61,7 +61,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// let lenses: Vec<MethodLens> = linear.lenses();
 /// assert_eq!(lenses[0].kind, LensKind::Run);
 /// let links: Vec<FileLink> = linear.links();
-/// assert!(links.is_empty() && !linear.folding().is_empty() && linear.selection(mm)[0].contains(&mm));
+/// assert!(linear.data_file(mm).is_none() && links.is_empty() && !linear.folding().is_empty() && linear.selection(mm)[0].contains(&mm));
 ///
 /// // Half a document.
 /// let half = text.split_once("out: mm").unwrap().0;

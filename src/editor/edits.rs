@@ -2,6 +2,7 @@
 //! map. A change is tried before it is offered: what the text is afterwards says whether the change is right.
 
 use super::analysis::{Analysis, SourceDocument};
+use super::places;
 use super::results::TextEdit;
 use crate::facade::model::DiffOptions;
 use crate::ir::yaml;
@@ -27,6 +28,11 @@ impl Analysis {
         (after.errors.len() <= self.errors.len() && after.documents.len() == self.documents.len()).then_some(after)
     }
 
+    /// Does the same for a change whose result is assembled; `None` if that would take long.
+    pub(super) fn tried(&self, edits: &[TextEdit]) -> Option<Analysis> {
+        if self.text.len() > MAX_TRIAL { None } else { self.after(edits) }
+    }
+
     /// Returns true if changes leave the computation of all documents as it is, and, if `places` is true, each byte of
     /// the programs.
     pub(super) fn is_same_program(&self, edits: &[TextEdit], places: bool) -> bool {
@@ -37,8 +43,8 @@ impl Analysis {
             let meaning = DiffOptions { only: Some(DiffArea::Meaning), ..DiffOptions::default() };
             metadata[0] == metadata[1] || !places && before.diff(after, &meaning).is_ok_and(|found| found.is_empty())
         };
-        let after = if self.text.len() > MAX_TRIAL { None } else { self.after(edits) };
-        after.is_some_and(|after| self.documents.iter().zip(&after.documents).all(|(old, new)| is_same(old, new)))
+        self.tried(edits)
+            .is_some_and(|after| self.documents.iter().zip(&after.documents).all(|(old, new)| is_same(old, new)))
     }
 }
 
@@ -78,6 +84,16 @@ pub(super) fn flow(node: &SourceNode<'_>, source: &impl Fn(NodeId) -> String, is
     }
 }
 
+/// Returns a value of YAML's flow style as it is, or as JSON.
+pub(super) fn value(text: &str, is_json: bool) -> Option<String> {
+    if !is_json {
+        return Some(text.to_owned());
+    }
+    let (node, ranges) = tree::parse_with_ranges(text).ok()?;
+    let source = |id: NodeId| ranges.get(id.0 as usize).map_or("", |range| &text[range.clone()]).to_owned();
+    Some(flow(&node, &source, true))
+}
+
 /// Adds entries to a map, as its first or last ones: in its braces, or as lines. Each is a key, and a value in YAML's
 /// flow style.
 pub(super) fn add_entries(
@@ -90,13 +106,9 @@ pub(super) fn add_entries(
     let (text, range) = (document.syntax.text(), document.syntax.range(map.id));
     let written = &text[range.clone()];
     let is_json = is_json(document, map);
-    let entry = |(key, value): &(String, String)| match is_json {
-        false => Some(format!("{}: {value}", yaml::text(key))),
-        true => {
-            let (node, ranges) = tree::parse_with_ranges(value).ok()?;
-            let source = |id: NodeId| ranges.get(id.0 as usize).map_or("", |range| &value[range.clone()]).to_owned();
-            Some(format!("{}: {}", yaml::quoted(key), flow(&node, &source, true)))
-        }
+    let entry = |(key, text): &(String, String)| {
+        let key = if is_json { yaml::quoted(key) } else { yaml::text(key).into_owned() };
+        Some(format!("{key}: {}", value(text, is_json)?))
     };
     let new: Vec<String> = new.iter().map(entry).collect::<Option<_>>()?;
     let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
@@ -117,4 +129,18 @@ pub(super) fn add_entries(
 pub(super) fn is_json(document: &SourceDocument, map: &SourceNode<'_>) -> bool {
     let text = &document.syntax.text()[document.syntax.range(map.id)];
     text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
+}
+
+/// Adds entries to the values of the method at an offset.
+pub(super) fn add_values(document: &SourceDocument, at: usize, entries: &[(String, String)]) -> Option<TextEdit> {
+    let trail = places::trail(&document.syntax, at);
+    let method = trail.places.iter().find(|place| place.shape.is_some_and(|shape| shape.name == "method"))?;
+    match places::entry(method.node, "values") {
+        Some(values) => add_entries(document, values, entries, false),
+        None => {
+            let entries = entries.iter().map(|(name, value)| format!("{}: {value}", yaml::text(name)));
+            let values = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));
+            add_entries(document, method.node, &[("values".to_owned(), values)], false)
+        }
+    }
 }

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::facts::Assembled;
 use super::results::{MessageLevel, SourceMessage};
 use crate::facade::documents::findings::Level;
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::element::{Element, Part};
-use pte_yaml::tree::SyntaxError;
+use pte_yaml::tree::{NodeId, SyntaxError};
 
 /// Codes of messages that a part which cannot be parsed may be the cause of.
 const CONSEQUENCES: &[Code] = &[
@@ -112,28 +113,37 @@ fn add_assembler_messages(document: &SourceDocument, found: &[Diagnostic], messa
     }
 }
 
-/// Values of a method that are shown as unused.
+/// Values of a document that are shown as unused.
 const MAX_UNUSED: usize = 1000;
+
+impl SourceDocument {
+    /// Returns the unused values that have names, each with its node and its name.
+    pub(super) fn unused_values(&self) -> impl Iterator<Item = (NodeId, &str)> {
+        let known = self.facts().assembled.as_ref().and_then(|assembled| Some((assembled, assembled.program()?)));
+        known.into_iter().flat_map(|(Assembled { origins, .. }, program)| {
+            let unused = pte_transform::prune::unused_parts(program).into_iter().enumerate();
+            let values =
+                unused.flat_map(|(method, unused)| unused.values.into_iter().map(move |value| (method, value)));
+            values.filter_map(|(method, value)| {
+                let node = origins.node(Element::Method(method, Part::Value(value)))?;
+                Some((node, origins.name(method, value)?))
+            })
+        })
+    }
+}
 
 /// Adds a message for each unused value, up to a number: that of the assembler is at the first one, and has the count.
 fn add_unused(document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
-    let Some(assembled) = &document.facts().assembled else { return };
-    let Some(program) = assembled.program() else { return };
-    for (method, unused) in pte_transform::prune::unused_parts(program).iter().enumerate() {
-        for value in unused.values.iter().take(MAX_UNUSED) {
-            let Some(node) = assembled.origins.node(Element::Method(method, Part::Value(*value))) else { continue };
-            let Some(name) = assembled.origins.name(method, *value) else { continue };
-            messages.push(SourceMessage {
-                range: document.node_range(node),
-                level: MessageLevel::Hint,
-                code: Code::Unused.as_str(),
-                message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
-                related: Vec::new(),
-                unnecessary: true,
-                replacement: None,
-            });
-        }
-    }
+    let message = |(node, name): (NodeId, &str)| SourceMessage {
+        range: document.node_range(node),
+        level: MessageLevel::Hint,
+        code: Code::Unused.as_str(),
+        message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
+        related: Vec::new(),
+        unnecessary: true,
+        replacement: None,
+    };
+    messages.extend(document.unused_values().take(MAX_UNUSED).map(message));
 }
 
 fn is_repaired(document: &SourceDocument, at: &Range<usize>) -> bool {

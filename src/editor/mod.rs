@@ -9,6 +9,7 @@ mod actions;
 mod analysis;
 mod calls;
 mod completion;
+mod declarations;
 mod edits;
 mod facts;
 #[cfg(test)]
@@ -33,8 +34,9 @@ pub use analysis::{Analysis, MAX_TEXT};
 pub use hover::explain;
 pub use options::LanguageOptions;
 pub use results::{
-    CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LensKind, MessageLevel,
-    MethodLens, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind,
+    CallSignature, CompletionItem, CompletionKind, DataFile, FileLink, HintKind, Hover, InlayHint, LensKind,
+    MessageLevel, MethodLens, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, SourceMessage,
+    TextEdit, TokenKind,
 };
 pub use symbols::NameKind;
 pub use units::{OffsetUnits, UnitOffsets};

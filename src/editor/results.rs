@@ -237,6 +237,18 @@ pub struct SourceAction {
     pub edits: Vec<TextEdit>,
 }
 
+/// A file for data that a text has, with the changes by which the text refers to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataFile {
+    /// Path of a file that does not exist.
+    pub path: std::path::PathBuf,
+    /// Content, as `.npy`.
+    pub content: Vec<u8>,
+    /// Changes of the text.
+    pub edits: Vec<TextEdit>,
+}
+
 /// Question about a method that an editor offers beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

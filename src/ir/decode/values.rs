@@ -50,8 +50,8 @@ impl Decoder {
             entries.iter().find(|(key, _)| pte_model::diagnostics::nearest(&key.text, ["tensor"]).is_some())
         {
             let unknown = Code::UnknownKey.error(key.id, format!("unknown key `{}` in a value", key.text));
-            self.diagnostics
-                .push(unknown.label("expected `tensor`, or another kind of value").help("did you mean `tensor`?"));
+            let unknown = unknown.label("expected `tensor`, or another kind of value");
+            self.diagnostics.push(unknown.did_you_mean("tensor"));
             return None;
         }
         let mut fields = self.fields(node, &shape::LITERAL_MAP)?;

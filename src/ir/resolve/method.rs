@@ -457,14 +457,17 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.has_unknown |= found.is_none();
         if found.is_none() && !self.undeclared.contains(name) {
             let message = format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value));
-            let unknown = Code::UnknownValue.error(at, message).label("neither under `values` nor written before");
-            self.diagnostics.push(match name {
-                "None" | "none" => unknown.help("None is written `null`"),
-                _ => match ScalarType::parse(name) {
-                    Some(found) => unknown.help(format!("an element type is written `{{dtype: {found}}}`")),
-                    None => unknown.suggest_among(self.diagnostics.len(), name, self.names.keys().copied()),
-                },
-            });
+            let mut unknown = Code::UnknownValue.error(at, message).label("neither under `values` nor written before");
+            match (name, ScalarType::parse(name)) {
+                ("None" | "none", _) => unknown.set_replacement("None is written `", "null", "`"),
+                (_, Some(found)) => {
+                    unknown.set_replacement("an element type is written `", &format!("{{dtype: {found}}}"), "`");
+                }
+                (_, None) => {
+                    unknown = unknown.suggest_among(self.diagnostics.len(), name, self.names.keys().copied());
+                }
+            }
+            self.diagnostics.push(unknown);
         }
         found
     }
