@@ -1529,7 +1529,7 @@ class OperatorArgument(Result):
 class OperatorDescription(Result):
     """An operator that ExecuTorch ships: its arguments and results, and how YAML calls it."""
 
-    __slots__ = ('arguments', 'example', 'library', 'name', 'returns', 'results')
+    __slots__ = ('arguments', 'example', 'library', 'name', 'returns', 'element_types', 'results')
     arguments: list[OperatorArgument]
     """Arguments in the order of the stack."""
     example: str
@@ -1540,9 +1540,12 @@ class OperatorDescription(Result):
     """Name with the overload: `aten::add.out`."""
     returns: str | None
     """Type of the result; null for an operator with outs."""
+    element_types: dict[str, str] | None
+    """Element types that the kernel of the default runtime takes, in words, by the name of the argument. Measured; arguments without a
+    constraint are left out."""
     results: str | None
     """How assembling infers element types and sizes of the results, in words; null if there are none."""
-    _optional = ('results',)
+    _optional = ('element_types', 'results')
 
 
 class NodeKey(Result):

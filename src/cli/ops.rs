@@ -81,6 +81,11 @@ fn text(operator: &OperatorDescription) -> String {
     };
     text += &lines("arguments", false);
     text += &lines("outs", true);
+    if !operator.element_types.is_empty() {
+        let types = operator.arguments.iter().filter_map(|arg| operator.element_types.get_key_value(&*arg.name));
+        let types: String = types.map(|(name, types)| format!("    {name}: {types}\n")).collect();
+        text += &format!("  element types:\n{types}");
+    }
     if let Some(result) = &operator.returns {
         text += &format!("  returns: {result}\n");
     }

@@ -67,7 +67,8 @@ pub(super) fn markdown(name: &str) -> Option<String> {
             Role::InPlace => ", written in place",
             Role::Out => ", written",
         };
-        text += &format!("\n- `{}`{role}", parameter(argument));
+        let types = operator.element_types.get(&*argument.name).map_or(String::new(), |types| format!(": {types}"));
+        text += &format!("\n- `{}`{role}{types}", parameter(argument));
     }
     if let Some(returns) = &operator.returns {
         text += &format!("\n\nreturns {returns}");

@@ -1,7 +1,10 @@
 //! Operators as plain data, for `ops`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::inference::constraints::element_types;
 use super::{Arg, Base, Operator, Role, find, names, similar};
 
 /// An operator that ExecuTorch ships: its arguments and results, and how YAML calls it.
@@ -14,6 +17,7 @@ use super::{Arg, Base, Operator, Role, find, names, similar};
 /// assert_eq!(add.arguments[2].default.as_deref(), Some("1"));
 /// assert!(OperatorDescription::names().any(|name| name == add.name));
 /// assert_eq!(OperatorDescription::similar_names("aten::ad.out")[0], add.name);
+/// assert!(add.element_types["self"].starts_with("uint8, int8, "));
 /// assert_eq!(add.example, "- {kernel: aten::add.out, args: [self, other], out: out}");
 /// ```
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +30,10 @@ pub struct OperatorDescription {
     pub library: Option<&'static str>,
     /// Arguments in the order of the stack.
     pub arguments: &'static [Arg],
+    /// Element types that the kernel of the default runtime takes, in words, by the name of the argument. Measured;
+    /// arguments without a constraint are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub element_types: BTreeMap<&'static str, String>,
     /// Type of the result; `None` for an operator with outs.
     pub returns: Option<String>,
     /// How assembling infers element types and sizes of the results, in words; `None` if there are none.
@@ -56,10 +64,13 @@ impl OperatorDescription {
     }
 
     fn new(operator: &'static Operator) -> OperatorDescription {
+        let args = operator.signature.args.iter().enumerate();
+        let types = |at: usize| element_types(&operator.constraints, &operator.signature, at);
         OperatorDescription {
             name: operator.name,
             library: operator.library,
             arguments: &operator.signature.args,
+            element_types: args.filter_map(|(at, arg)| Some((&*arg.name, types(at)?))).collect(),
             returns: operator.signature.result.map(|result| result.to_string()),
             results: results(operator),
             example: example(operator),
