@@ -189,6 +189,8 @@ class Server {
 
   // Runs a command of the server on a file, after the text is saved, and shows its answer.
   async execute(name, args, next) {
+    // The server changes the text.
+    if (name === 'pte-emit.moveData') return next(name, args);
     const [text, method] = args;
     const file = await savedFile(openText(text), vscode.Uri.parse(text));
     if (!file) return undefined;
