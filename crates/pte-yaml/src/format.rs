@@ -243,6 +243,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_empty_value_stays_empty() {
+        for (text, expected) in [
+            ("a:   # c\nb: ~\nc: {d: ,  e: }\n", "a:  # c\nb: null\nc: {d: , e: }\n"),
+            ("a:\n -\n - b\n", "a: [null, b]\n"),
+            ("a: &x\nb: !!null\n", "a: &x\nb: !!null null\n"),
+        ] {
+            assert_eq!(format(text, &ByDepth(0)).as_deref(), Ok(expected), "{text}");
+        }
+        assert_eq!(format("-\n-   a\n", &ByDepth(0)).as_deref(), Ok("-\n- a\n"));
+    }
+
+    #[test]
+    fn the_end_of_a_document_is_no_document() {
+        assert_eq!(format("...\n---  # c\nb:  2\n", &ByDepth(0)).as_deref(), Ok("---  # c\nb: 2\n"));
+        assert_eq!(format("# c\n... # d\n---\n...\n", &ByDepth(0)).as_deref(), Ok("# c\n# d\n---\n"));
+    }
+
     /// A case of the YAML test suite.
     #[derive(serde::Deserialize)]
     struct SuiteCase {

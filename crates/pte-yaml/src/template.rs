@@ -204,8 +204,9 @@ pub fn documents(text: &str) -> Vec<(usize, &str)> {
         }
         position += line.len();
     }
-    // There may be only comments, or a document, before the first line of dashes.
-    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '%']);
+    // There may be only comments, or a document, before the first line of dashes. The end of a document is none itself.
+    let is_end = |line: &str| line.split([' ', '\t']).next() == Some("...");
+    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '%']) || is_end(line);
     match starts.first_mut() {
         // The comments belong to the first document.
         Some(first) if text[..first.1].lines().all(is_comment) => *first = (0, 0),
@@ -280,6 +281,7 @@ mod tests {
         let three = [(0, "# c\n---\na: 1\n"), (3, "---\nb: 2\n"), (5, "--- # d\nc: 3")];
         assert_eq!(documents("# c\n---\na: 1\n---\nb: 2\n--- # d\nc: 3"), three);
         assert_eq!(documents("a: 1\n---\nb: 2\n"), [(0, "a: 1\n"), (1, "---\nb: 2\n")]);
+        assert_eq!(documents("...\n---  # d\nb: 2\n"), [(0, "...\n---  # d\nb: 2\n")]);
         assert_eq!(documents("---a: 1\n ---\n"), [(0, "---a: 1\n ---\n")]);
     }
 }

@@ -69,7 +69,7 @@ pub struct Entry<'a> {
 /// A value.
 #[derive(Debug)]
 pub enum Content<'a> {
-    /// A scalar or an alias that is written as it is.
+    /// A scalar or an alias that is written as it is; empty if there is none.
     Plain(&'a str),
     /// A string that may need quotes.
     Text(Box<Text<'a>>),
@@ -385,6 +385,7 @@ impl<'a> Builder<'a> {
         }
         match (tag, raw) {
             (Some("str"), "") => Content::Plain("\"\""),
+            (None, "") => Content::Plain(""),
             (_, "") | (None, "~" | "Null" | "NULL") => Content::Plain("null"),
             (None, "True" | "TRUE") => Content::Plain("true"),
             (None, "False" | "FALSE") => Content::Plain("false"),

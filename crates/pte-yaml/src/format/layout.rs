@@ -18,7 +18,7 @@ pub fn write(document: &ConcreteDocument<'_>, out: &mut String) {
         writer.end(*comment);
     }
     if let Some(root) = &document.root {
-        let is_empty = matches!(root.content, Content::Plain("null"));
+        let is_empty = matches!(root.content, Content::Plain("" | "null"));
         match is_empty {
             true => writer.comments_only(root),
             false => writer.entry(root, 0, "", false, None),
@@ -26,6 +26,9 @@ pub fn write(document: &ConcreteDocument<'_>, out: &mut String) {
     }
     writer.lines(&document.tail, 0);
 }
+
+/// An item without a value, in brackets, where it cannot be left out.
+const EMPTY_ITEM: &str = "null";
 
 struct Writer<'o> {
     out: &'o mut String,
@@ -143,6 +146,7 @@ impl Writer<'_> {
                 self.wrapped(collection, indent + 2);
                 self.end(after);
             }
+            (Content::Plain(""), _) => self.end_key(after),
             (content, _) => {
                 self.flow(content, false);
                 self.end(after);
@@ -158,7 +162,7 @@ impl Writer<'_> {
         self.out.push_str(&begun);
     }
 
-    /// Ends the line of a key whose value is a block.
+    /// Ends the line of a key whose value is a block or nothing.
     fn end_key(&mut self, comment: Option<&str>) {
         self.out.truncate(self.out.trim_end_matches(' ').len());
         self.end(comment);
@@ -193,7 +197,10 @@ impl Writer<'_> {
             self.out.push_str(": ");
         }
         self.out.push_str(entry.notes.as_ref().map_or("", |notes| &notes.properties));
-        self.flow(&entry.content, true);
+        match &entry.content {
+            Content::Plain("") if entry.key.is_none() => self.out.push_str(EMPTY_ITEM),
+            content => self.flow(content, true),
+        }
     }
 
     /// Appends a list or a map in brackets, on lines that begin at `indent`.
@@ -364,6 +371,7 @@ fn fits(collection: &Collection<'_>, used: usize) -> bool {
                 .map_or(0, |key| 2 + key.written.len() + 2 * usize::from(needs_quotes_inside(&key.written)));
             left = left.checked_sub(notes + key)?;
             left = match &entry.content {
+                Content::Plain("") if entry.key.is_none() => left.checked_sub(EMPTY_ITEM.len())?,
                 Content::Plain(written) => {
                     left.checked_sub(written.len() + 2 * usize::from(needs_quotes_inside(written)))?
                 }
