@@ -3,12 +3,15 @@
 //! The text is parsed with a word at the offset, so that there is a node to complete. Types are those of the text
 //! itself.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::analysis::{Analysis, SourceDocument};
 use super::calls;
 use super::hover;
+use super::insertion::{self, Slot};
 use super::outline::file_path;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{CompletionItem, CompletionKind};
@@ -23,14 +26,25 @@ use pte_model::format::ScalarType;
 use pte_operators::kinds::Kinds;
 use pte_operators::{Arg, ArgKind, Base, OperatorDescription, Role};
 use pte_releases::Release;
-use pte_yaml::repeat;
+use pte_yaml::repeat::{self, DO, REPEAT};
 use pte_yaml::tree::NodeValue;
-
-/// Word that stands at the offset.
-const MARK: &str = "pteEmitCompletion";
 
 /// Maximum number of items.
 const MAX_ITEMS: usize = 1000;
+
+/// What an item inserts, with the range that it replaces; `None` if it cannot stand there.
+type Replacement = Option<(Range<usize>, String)>;
+
+/// Names and keys of new maps, by their shapes, where they are others than the keys that the shape requires.
+const NEW_MAPS: &[(&str, &str, &[&str])] = &[
+    ("method", "forward", &["inputs", "outputs", "instructions"]),
+    ("instruction", "", &["kernel", "args", "out"]),
+    ("tensor", "x", &["tensor", "sizes"]),
+    ("delegate", "delegate", &["backend", "data"]),
+    ("data_map", "data", &["file"]),
+    ("named_data", "data", &["data"]),
+    ("graph_value", "x", &["datatype", "sizes"]),
+];
 
 /// Texts that can be inserted at one offset.
 struct Completions<'a> {
@@ -41,14 +55,7 @@ struct Completions<'a> {
     trail: &'a [Place<'a>],
     /// Offset in the document with the mark.
     at: usize,
-    /// Word before the offset.
-    prefix: String,
-    /// Range of the text that is replaced.
-    range: std::ops::Range<usize>,
-    /// The word is the first one of its line, and the column that it begins in.
-    block: Option<usize>,
-    /// A `:` follows.
-    has_colon: bool,
+    slot: Slot,
     items: Vec<CompletionItem>,
 }
 
@@ -56,35 +63,18 @@ impl Analysis {
     /// Returns the texts that can be inserted at an offset, the best ones first.
     pub fn completions(&self, at: usize) -> Vec<CompletionItem> {
         let text = self.text();
-        let (Some(before), Some(after)) = (text.get(..at), text.get(at..)) else { return Vec::new() };
-        let is_end = |c: char| c.is_whitespace() || "[]{},\"'#".contains(c);
-        let start = before.char_indices().rev().find(|(_, c)| is_end(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let is_colon =
-            |at: usize| after[at..].starts_with(':') && after[at + 1..].chars().next().is_none_or(char::is_whitespace);
-        let end = after.char_indices().find(|(at, c)| is_end(*c) || is_colon(*at)).map_or(after.len(), |(at, _)| at);
-        let line = &before[before.rfind('\n').map_or(0, |newline| newline + 1)..];
-        let indent = &line[..line.len() - (at - start)];
-        if indent.trim_start().starts_with('#') || text.len() > super::analysis::MAX_TEXT {
+        if text.len() > super::analysis::MAX_TEXT {
             return Vec::new();
         }
-        let marked = format!("{before}{MARK}{after}");
-        let Some(files) = self.documents.first().map(|document| document.source.files.clone()) else {
-            return Vec::new();
-        };
+        let files = self.documents.first().map(|document| document.source.files.clone());
+        let (Some(marked), Some(files)) = (insertion::marked(text, at), files) else { return Vec::new() };
         let marked = Analysis::of_files(String::new(), &marked, &files, &self.options);
         let Some((document, inner)) = marked.at(at) else { return Vec::new() };
-        let Trail { places, is_key } = places::trail(&document.syntax, inner);
-        let mut completions = Completions {
-            analysis: self,
-            document,
-            trail: &places,
-            at: inner,
-            prefix: before[start..].to_owned(),
-            range: start..at + end,
-            block: indent.chars().all(|c| c == ' ' || c == '-').then(|| indent.chars().count()),
-            has_colon: is_colon(end),
-            items: Vec::new(),
-        };
+        let trail = places::trail(&document.syntax, inner);
+        let Some(slot) = Slot::new(text, at, &marked, document, &trail) else { return Vec::new() };
+        let Trail { places, is_key } = trail;
+        let mut completions =
+            Completions { analysis: self, document, trail: &places, at: inner, slot, items: Vec::new() };
         completions.collect(is_key);
         let mut items = completions.items;
         // `aten::add.out` comes before `aten::add.Scalar_out`, and `view_copy` before `view_as_real_copy`.
@@ -105,54 +95,74 @@ impl<'a> Completions<'a> {
             }
             return;
         }
-        let NodeValue::Text(word) = &place.node.value else { return };
-        if !word.contains(MARK) {
-            return;
-        }
         self.add_names(place);
         self.add_files(place);
+        if place.key.is_none() || place.holder.is_none() {
+            self.add_repetition(place, &[], "", self.slot.block.is_none());
+        }
         let Some(form) = place.form else { return };
         form.alternatives().into_iter().for_each(|form| self.add_form(place, form));
     }
 
-    fn add(&mut self, rank: u8, label: &str, kind: CompletionKind, detail: &str, documentation: &str, snippet: String) {
-        if !is_subsequence(&self.prefix, label) || label.contains(MARK) {
+    /// Adds an item whose replacement is possible here.
+    fn add(&mut self, rank: u8, label: &str, (kind, detail): (CompletionKind, &str), replacement: Replacement) {
+        let Some((range, snippet)) = replacement else { return };
+        let prefix = &self.slot.prefix;
+        if !is_subsequence(prefix, label) || label.contains(insertion::MARK) {
             return;
         }
         // Of an operator, people write the name without its namespace.
-        let begins = label.starts_with(&self.prefix)
-            || label.split_once("::").is_some_and(|(_, name)| name.starts_with(&self.prefix));
+        let begins =
+            label.starts_with(prefix) || label.split_once("::").is_some_and(|(_, name)| name.starts_with(prefix));
         self.items.push(CompletionItem {
             label: label.to_owned(),
             kind,
             detail: detail.to_owned(),
-            documentation: documentation.to_owned(),
-            range: self.range.clone(),
+            documentation: String::new(),
+            range,
             snippet,
             rank: rank.saturating_mul(2) + u8::from(!begins),
         });
     }
 
     fn add_word(&mut self, word: &str, detail: &str) {
-        self.add(1, word, CompletionKind::Word, detail, "", escaped(word));
+        self.add(1, word, (CompletionKind::Word, detail), self.slot.replacement(word, word, ""));
+    }
+
+    /// Adds a string that may need quotes.
+    fn add_text(&mut self, rank: u8, text: &str, kind: CompletionKind, detail: &str) {
+        self.add(rank, text, (kind, detail), self.slot.replacement(&yaml::text(text), text, ""));
+    }
+
+    /// Adds a key, with a snippet after it unless it has its `:`.
+    fn add_key(&mut self, rank: u8, name: &str, detail: &str, quote: &str, rest: &str) {
+        let rest = if self.slot.has_colon { "" } else { rest };
+        let replacement = self.slot.replacement(&format!("{quote}{name}{quote}"), name, rest);
+        self.add(rank, name, (CompletionKind::Key, detail), replacement);
     }
 
     /// Adds the keys that a map does not have.
     fn add_keys(&mut self, map: &Place<'a>) {
         let NodeValue::Map(entries) = &map.node.value else { return };
-        let (Some(shape), Some(form)) = (map.shape, map.form) else { return };
-        let others = entries.iter().filter(|(key, _)| !key.text.contains(MARK));
+        let others = entries.iter().filter(|(key, _)| !key.text.contains(insertion::MARK));
         let has: Vec<&str> = others.map(|(key, _)| &*key.text).collect();
-        let is_block = !self.document.syntax.text()[self.document.syntax.range(map.node.id)].starts_with('{');
-        let mut shapes = Vec::new();
-        match has.iter().any(|key| shape.key(key).is_some()) {
-            true => shapes.push(shape),
-            false => shapes.extend(form.shapes()),
+        let quote = has.first().map_or("", |key| insertion::key_quote(&self.document.syntax, map.node, key));
+        if has.is_empty() || has.iter().any(|key| [REPEAT, DO].contains(key)) {
+            self.add_repetition(map, &has, quote, false);
         }
-        shapes.into_iter().for_each(|shape| self.add_keys_of(shape, &has, is_block));
+        let Some(form) = map.form.filter(|_| !has.iter().any(|key| [REPEAT, DO].contains(key))) else { return };
+        let mut shapes = Vec::new();
+        match map.shape.filter(|shape| has.iter().any(|key| shape.key(key).is_some())) {
+            Some(shape) => shapes.push(shape),
+            None => shapes.extend(form.shapes()),
+        }
+        shapes.into_iter().for_each(|shape| self.add_keys_of(shape, &has, quote));
+        form.find(&mut |form| if let Form::Map(item) = form { Some(*item) } else { None })
+            .into_iter()
+            .for_each(|item| self.add_entry(item, &has, quote));
     }
 
-    fn add_keys_of(&mut self, shape: &'static Shape, has: &[&str], is_block: bool) {
+    fn add_keys_of(&mut self, shape: &'static Shape, has: &[&str], quote: &str) {
         let has_one = shape.one_of.iter().any(|key| has.contains(key));
         for spec in shape.keys {
             let is_excluded = has_one && shape.one_of.contains(&spec.name);
@@ -164,11 +174,78 @@ impl<'a> Completions<'a> {
                 false if !has_one && shape.one_of.contains(&spec.name) => 1,
                 false => 2,
             };
-            let snippet = match self.has_colon {
-                true => spec.name.to_owned(),
-                false => key_snippet(spec, self.block.filter(|_| is_block)),
+            let rest = format!(":{}", insertion::value(&spec.form, 0, self.slot.block));
+            let count = self.items.len();
+            self.add_key(rank, spec.name, spec.doc, quote, &rest);
+            self.items[count..].iter_mut().for_each(|item| item.documentation = hover::key(shape, spec));
+        }
+    }
+
+    /// Adds an entry of a map of names, with the keys of a new one.
+    fn add_entry(&mut self, form: &'static Form, has: &[&str], quote: &str) {
+        for shape in form.shapes() {
+            let Some((_, name, keys)) =
+                NEW_MAPS.iter().find(|(known, name, _)| *known == shape.name && !name.is_empty())
+            else {
+                continue;
             };
-            self.add(rank, spec.name, CompletionKind::Key, spec.doc, &hover::key(shape, spec), snippet);
+            let other = format!("{name}{}", has.len() + 1);
+            let Some(name) = [*name, &other].into_iter().find(|name| !has.contains(name)) else { continue };
+            let is_long = keys.iter().filter_map(|key| shape.key(key)).any(insertion::has_items);
+            let rest = match self.slot.block.map(|column| column + 2).filter(|_| is_long) {
+                Some(column) => {
+                    let line = insertion::new_line(column);
+                    let entries = self.new_entries(shape, keys, (2, quote), Some(column));
+                    entries.into_iter().fold(":".to_owned(), |rest, entry| rest + &line + &entry)
+                }
+                None => format!(": {{{}}}", self.new_entries(shape, keys, (2, quote), None).join(", ")),
+            };
+            let count = self.items.len();
+            self.add_key(1, name, shape.doc, quote, &rest);
+            let place = format!("${{1:{name}}}");
+            self.items[count..].iter_mut().for_each(|item| item.snippet = item.snippet.replacen(name, &place, 1));
+        }
+    }
+
+    /// Returns keys in quotes with places for their values, whose numbers begin with `first`.
+    fn new_entries(
+        &self,
+        shape: &'static Shape,
+        keys: &[&str],
+        (first, quote): (usize, &str),
+        column: Option<usize>,
+    ) -> Vec<String> {
+        let quote = if self.slot.is_double() { "\"" } else { quote };
+        let specs = keys.iter().filter_map(|key| shape.key(key)).zip(first..);
+        let entry = |(spec, number): (&KeySpec, usize)| {
+            format!("{quote}{}{quote}:{}", spec.name, insertion::value(&spec.form, number, column))
+        };
+        specs.map(entry).collect()
+    }
+
+    /// Adds the keys of a repetition that a map does not have, where the list or the map around may have one; in braces
+    /// if there is no map yet.
+    fn add_repetition(&mut self, place: &Place<'a>, has: &[&str], quote: &str, in_braces: bool) {
+        let (Some(form), Some(around)) = (place.form, place.around) else { return };
+        let is_item = place.item.is_some() && matches!(form.unnamed(), Form::Shape(_));
+        let is_entry = place.key.is_some() && place.holder.is_none() && form.shapes().next().is_some();
+        if !is_item && !is_entry {
+            return;
+        }
+        let quote = if self.slot.is_double() { "\"" } else { quote };
+        let repeated = insertion::value(around, 0, self.slot.block);
+        let doc = "The same several times, with a counter: $(i).";
+        let rest = match has.contains(&DO) {
+            true => ": {i: ${1:2}}".to_owned(),
+            false => format!(": {{i: ${{1:2}}}}{}{quote}{DO}{quote}:{repeated}", self.slot.separator()),
+        };
+        if in_braces {
+            let replacement = self.slot.structure(&format!("{{{REPEAT}{rest}}}"));
+            self.add(4, &format!("{{{REPEAT}}}"), (CompletionKind::Key, doc), replacement);
+        } else if !has.contains(&REPEAT) {
+            self.add_key(3, REPEAT, doc, quote, &rest);
+        } else if !has.contains(&DO) {
+            self.add_key(0, DO, doc, quote, &format!(":{repeated}"));
         }
     }
 
@@ -176,7 +253,8 @@ impl<'a> Completions<'a> {
     fn add_form(&mut self, place: &Place<'a>, form: &'static Form) {
         match form {
             Form::Bool
-                if self.argument(place).is_none_or(|(kind, _)| matches!(kind.base, Base::Bool | Base::Scalar)) =>
+                if self.slot.is_plain()
+                    && self.argument(place).is_none_or(|(kind, _)| matches!(kind.base, Base::Bool | Base::Scalar)) =>
             {
                 ["false", "true"].into_iter().for_each(|word| self.add_word(word, ""));
             }
@@ -191,11 +269,11 @@ impl<'a> Completions<'a> {
                 OptionKind::Alignment | OptionKind::ForcedAlignment => self.add_word("page", "4096 bytes"),
                 OptionKind::Bytes(..) => {}
             },
-            Form::Shape(shape) if self.block.is_some() => self.add_keys_of(shape, &[], true),
+            Form::Shape(shape) if self.slot.block.is_some() => self.add_keys_of(shape, &[], ""),
             Form::Shape(shape) => self.add_map(shape),
-            Form::List(Form::Shape(shape)) if self.block.is_some() => {
-                let doc = shape.doc;
-                self.add(1, "-", CompletionKind::Key, doc, "", "- $0".to_owned());
+            Form::Map(item) if self.slot.block.is_some() => self.add_entry(item, &[], ""),
+            Form::List(Form::Shape(shape)) if self.slot.block.is_some() => {
+                self.add(1, "-", (CompletionKind::Key, shape.doc), self.slot.structure("- $0"));
             }
             Form::Text => self.add_texts(place),
             Form::Any
@@ -214,22 +292,11 @@ impl<'a> Completions<'a> {
 
     /// Adds a map in braces with the keys that it needs.
     fn add_map(&mut self, shape: &'static Shape) {
-        let keys: &[&str] = if shape.name == "instruction" { &["kernel", "args", "out"] } else { shape.required };
-        let part = |(index, name): (usize, &&'static str)| {
-            let is_list = shape.key(name).is_some_and(|spec| is_list(&spec.form));
-            let number = index + 1;
-            format!("{name}: {}", if is_list { format!("[${number}]") } else { format!("${number}") })
-        };
-        let keys: Vec<String> = keys.iter().enumerate().map(part).collect();
+        let new = NEW_MAPS.iter().find(|(known, ..)| *known == shape.name).map(|(.., keys)| *keys);
+        let keys = self.new_entries(shape, new.unwrap_or(shape.required), (1, ""), None);
         if !keys.is_empty() {
-            self.add(
-                3,
-                &format!("{{{}}}", shape.name),
-                CompletionKind::Key,
-                shape.doc,
-                "",
-                format!("{{{}}}", keys.join(", ")),
-            );
+            let replacement = self.slot.structure(&format!("{{{}}}", keys.join(", ")));
+            self.add(3, &format!("{{{}}}", shape.name), (CompletionKind::Key, shape.doc), replacement);
         }
     }
 
@@ -241,7 +308,7 @@ impl<'a> Completions<'a> {
         if place.is_value_of("document", "runtime") {
             let releases: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
             for version in releases {
-                self.add(1, &version, CompletionKind::Word, "release of ExecuTorch", "", format!("\"{version}\""));
+                self.add_text(1, &version, CompletionKind::Word, "release of ExecuTorch");
             }
         }
         let keys = [("tensor", "safetensors"), ("key", "ptd"), ("key", "pte")];
@@ -249,7 +316,7 @@ impl<'a> Completions<'a> {
         for (_, file) in keys.into_iter().filter(|(key, _)| place.is_value_of("data_map", key)) {
             let Some(NodeValue::Text(name)) = places::entry(map.node, file).map(|node| &node.value) else { continue };
             for key in keys_of(&file_path(self.document, name), self.document) {
-                self.add(1, &key, CompletionKind::Name, file, "", escaped(&yaml::text(&key)));
+                self.add_text(1, &key, CompletionKind::Name, file);
             }
         }
     }
@@ -260,28 +327,22 @@ impl<'a> Completions<'a> {
         let has_args = instruction.is_some_and(|place| {
             places::entry(place.node, "args").is_some() || places::entry(place.node, "out").is_some()
         });
-        let is_flow = instruction.is_some_and(|place| {
-            self.document.syntax.text()[self.document.syntax.range(place.node.id)].starts_with('{')
-        });
-        let column = self.document.syntax.text()[..self.at].rsplit('\n').next().and_then(|line| line.find("kernel"));
-        let separator = match (is_flow, column) {
-            (false, Some(column)) => format!("\n{}", " ".repeat(column)),
-            (true, _) | (false, None) => ", ".to_owned(),
-        };
-        let prefix = self.prefix.clone();
+        let syntax = &self.document.syntax;
+        let quote = instruction.map_or("", |place| insertion::key_quote(syntax, place.node, "kernel"));
+        let is_flow = self.trail.iter().rev().skip(1).any(|place| insertion::is_flow(syntax, place.node));
+        let start = instruction.map_or(0, |place| syntax.range(place.node.id).start);
+        let column = syntax.text()[..start].rsplit('\n').next().map_or(0, |line| line.chars().count());
+        let separator = if is_flow { ", ".to_owned() } else { insertion::new_line(column) };
+        let prefix = self.slot.prefix.clone();
         for name in OperatorDescription::names().filter(|name| is_subsequence(&prefix, name)) {
             let Some(operator) = OperatorDescription::find(name) else { continue };
-            let snippet = if has_args { name.to_owned() } else { call_snippet(&operator, &separator) };
+            let rest = if has_args { String::new() } else { insertion::call(&operator, &separator, quote) };
             let rank = 1 + u8::from(operator.library.is_some());
-            let documentation = calls::markdown(name).unwrap_or_default();
-            self.add(
-                rank,
-                name,
-                CompletionKind::Operator,
-                operator.library.unwrap_or_default(),
-                &documentation,
-                snippet,
-            );
+            let detail = operator.library.unwrap_or_default();
+            let count = self.items.len();
+            self.add(rank, name, (CompletionKind::Operator, detail), self.slot.replacement(name, name, &rest));
+            let documentation = || calls::markdown(name).unwrap_or_default();
+            self.items[count..].iter_mut().for_each(|item| item.documentation = documentation());
         }
     }
 
@@ -291,7 +352,7 @@ impl<'a> Completions<'a> {
         let scope = symbols::scopes(&self.document.syntax, self.at)(kind);
         let index = self.document.symbols();
         let expected = if kind == NameKind::Value { self.argument(place) } else { None };
-        let own = self.analysis.at(self.range.start).map(|(document, _)| document);
+        let own = self.analysis.at(self.slot.range.start).map(|(document, _)| document);
         let known = own.and_then(|document| document.assembled());
         let is_repeated = self.trail.iter().any(|place| repeat::parts(place.node).is_some());
         let mut written = WrittenNames::new(&self.document.syntax);
@@ -313,7 +374,8 @@ impl<'a> Completions<'a> {
                 Some(name) => (name, name.into()),
                 None => (&*symbol.name, yaml::text(&symbol.name)),
             };
-            self.add(0, name, CompletionKind::Name, &detail, "", escaped(&text));
+            let replacement = self.slot.replacement(&text, name, "");
+            self.add(0, name, (CompletionKind::Name, &detail), replacement);
         }
     }
 
@@ -353,8 +415,9 @@ impl<'a> Completions<'a> {
         });
         let is_path = self.trail.len() == 3 && self.trail[1].is_value_of("document", "files");
         if is_file || is_path {
-            for name in files(self.document, &self.prefix) {
-                self.add(1, &name, CompletionKind::File, "", "", escaped(&name));
+            for name in files(self.document, &self.slot.prefix) {
+                let replacement = self.slot.replacement(&path(&name), &name, "");
+                self.add(1, &name, (CompletionKind::File, ""), replacement);
             }
         }
     }
@@ -385,55 +448,13 @@ fn files(document: &SourceDocument, prefix: &str) -> Vec<String> {
     names.filter_map(|name| Some(Path::new(folder).join(name).to_str()?.to_owned())).collect()
 }
 
-fn is_list(form: &Form) -> bool {
-    form.alternatives().iter().any(|form| matches!(form, Form::List(_)))
-}
-
-/// Returns a key with a place for its value. In a block, `column` is that of the key.
-fn key_snippet(spec: &'static KeySpec, column: Option<usize>) -> String {
-    let (mut is_map, mut is_scalar, mut has_items) = (false, false, false);
-    spec.form.alternatives().into_iter().for_each(|form| match form {
-        Form::Shape(_) | Form::Map(_) => is_map = true,
-        Form::List(Form::Shape(_)) => has_items = true,
-        Form::List(_) => {}
-        _ => is_scalar = true,
-    });
-    let name = spec.name;
-    match column.map(|column| " ".repeat(column + 2)) {
-        Some(indent) if has_items => format!("{name}:\n{indent}- $0"),
-        Some(indent) if is_map && !is_scalar => format!("{name}:\n{indent}$0"),
-        Some(_) | None if has_items => format!("{name}: [$0]"),
-        Some(_) | None if is_map && !is_scalar => format!("{name}: {{$0}}"),
-        Some(_) | None if is_list(&spec.form) && !is_scalar => format!("{name}: [$0]"),
-        Some(_) | None => format!("{name}: $0"),
-    }
-}
-
-/// Returns a call of an operator with places for its arguments and results.
-fn call_snippet(operator: &OperatorDescription, separator: &str) -> String {
-    let is_in = |argument: &&pte_operators::Arg| argument.role != Role::Out;
-    let ins: Vec<_> = operator.arguments.iter().filter(is_in).collect();
-    let given = ins.iter().rposition(|argument| argument.default.is_none()).map_or(0, |last| last + 1);
-    let mut number = 0;
-    let mut place = |name: &str| {
-        number += 1;
-        format!("${{{number}:{name}}}")
-    };
-    let args: Vec<String> = ins[..given].iter().map(|argument| place(&argument.name)).collect();
-    let outs: Vec<String> =
-        operator.arguments.iter().filter(|argument| argument.role == Role::Out).map(|out| place(&out.name)).collect();
-    let out = match (&outs[..], &operator.returns) {
-        ([out], _) => format!("{separator}out: {out}"),
-        ([], Some(_)) => format!("{separator}out: {}", place("result")),
-        ([], None) => String::new(),
-        (outs, _) => format!("{separator}out: [{}]", outs.join(", ")),
-    };
-    format!("{}{separator}args: [{}]{out}", operator.name, args.join(", "))
-}
-
-/// Escapes a text in a snippet.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('$', "\\$").replace('}', "\\}")
+/// Returns the path of a file without quotes if that is safe, else with them.
+fn path(name: &str) -> Cow<'_, str> {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
+    let below = name.trim_start_matches("../");
+    let first = below.split(['/', '.', '-']).next().unwrap_or_default();
+    let is_safe = is_plain && (below.is_empty() || !first.is_empty() && yaml::text(first) == first);
+    if is_safe { Cow::Borrowed(name) } else { yaml::quoted(name).into() }
 }
 
 /// Returns true if a text has the characters of a word in their order, in any case.
@@ -444,7 +465,12 @@ fn is_subsequence(word: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
+    use super::{CompletionItem, CompletionKind};
     use crate::editor::fixtures::{analysis, marked};
+    use crate::editor::{Analysis, LanguageOptions};
+    use pte_yaml::tree::{self, NodeValue, SourceNode};
 
     /// Labels, or the snippet of one label.
     fn labels(text: &str) -> Vec<String> {
@@ -516,6 +542,215 @@ mod tests {
             "{METHOD}      - {{kernel: aten::relu.out, args: [a], out: b}}\n      - {{kernel: aten::relu.out, args: [|]}}\n"
         );
         assert_eq!(labels(&second), ["a", "b"]);
+    }
+
+    /// The text after an item was accepted, with the names of places as their values.
+    fn accepted(text: &str, item: &CompletionItem) -> String {
+        let (mut out, mut rest) = (text[..item.range.start].to_owned(), &*item.snippet);
+        while let Some(at) = rest.find(['$', '\\']) {
+            out.push_str(&rest[..at]);
+            let escape = rest[at..].starts_with('\\');
+            let (name, length) = match rest[at + 1..].split_once('}') {
+                _ if escape => (&rest[at + 1..at + 2], 2),
+                Some((place, _)) if place.starts_with('{') => (place.split_once(':').unwrap().1, place.len() + 2),
+                _ => ("", 2),
+            };
+            out.push_str(name);
+            rest = &rest[at + length..];
+        }
+        out + rest + &text[item.range.end..]
+    }
+
+    /// The text after the item with a label was accepted.
+    fn completed(text: &str, label: &str) -> String {
+        let (text, at) = marked(text);
+        let items = analysis(&text).completions(at);
+        let labels = || items.iter().map(|item| &*item.label).collect::<Vec<_>>().join(" ");
+        let item = items.iter().find(|item| item.label == label).unwrap_or_else(|| panic!("{label}: {}", labels()));
+        accepted(&text, item)
+    }
+
+    #[test]
+    fn quotes_around_the_word_are_kept() {
+        for (text, label, expected) in [
+            (r#"{"meth|"#, "methods", r#"{"methods": {}"#),
+            (r#"{"meth|"}"#, "methods", r#"{"methods": {}}"#),
+            (r#"{"meth|": {}}"#, "methods", r#"{"methods": {}}"#),
+            (r#"{"meth|" : {}}"#, "methods", r#"{"methods" : {}}"#),
+            (r#"{"meth|, "name": "a"}"#, "methods", r#"{"methods": {}, "name": "a"}"#),
+            (r#"{"name": "a", |}"#, "methods", r#"{"name": "a", "methods": {}}"#),
+            ("{'meth|'}", "methods", "{'methods': {}}"),
+            ("\"meth|", "methods", "\"methods\":\n  "),
+            ("\"meth|\"\n", "methods", "\"methods\":\n  \n"),
+            (
+                "methods: {f: {instructions: [{kernel: \"aten::relu.o|\"}]}}",
+                "aten::relu.out",
+                "methods: {f: {instructions: [{kernel: \"aten::relu.out\", args: [self], out: out}]}}",
+            ),
+            (
+                r#"{"methods": {"f": {"instructions": [{"kernel": "aten::relu.o|"#,
+                "aten::relu.out",
+                r#"{"methods": {"f": {"instructions": [{"kernel": "aten::relu.out", "args": ["self"], "out": "out""#,
+            ),
+            (
+                "methods:\n  f:\n    instructions:\n      - \"kernel\": relu.ou|\n",
+                "aten::relu.out",
+                "methods:\n  f:\n    instructions:\n      - \"kernel\": aten::relu.out\n        \"args\": [\"self\"]\n        \"out\": \"out\"\n",
+            ),
+            ("methods:\n  f:\n    \"instr|\n", "instructions", "methods:\n  f:\n    \"instructions\":\n      - \n"),
+            ("runtime: \"1.|\"", "1.1.0", "runtime: \"1.1.0\""),
+            ("runtime: '1.|'", "1.1.0", "runtime: '1.1.0'"),
+            ("runtime: 1.|", "1.1.0", "runtime: \"1.1.0\""),
+        ] {
+            assert_eq!(completed(text, label), expected, "{text}");
+        }
+        assert_eq!(labels("# \"|"), [""; 0]);
+    }
+
+    #[test]
+    fn keys_of_a_text_with_a_byte_order_mark_are_completed() {
+        assert_eq!(completed("\u{feff}meth|", "methods"), "\u{feff}methods:\n  ");
+        assert_eq!(completed("\u{feff}|name: a\n", "layout"), "\u{feff}layout: a\n");
+        assert_eq!(completed("\u{feff}{meth|", "methods"), "\u{feff}{methods: {}");
+    }
+
+    #[test]
+    fn a_map_of_names_gets_an_entry() {
+        assert_eq!(
+            completed("methods:\n  |\n", "forward"),
+            "methods:\n  forward:\n    inputs: []\n    outputs: []\n    instructions:\n      - \n"
+        );
+        assert_eq!(
+            completed("methods: {|", "forward"),
+            "methods: {forward: {inputs: [], outputs: [], instructions: []}"
+        );
+        assert_eq!(snippet("data: {|}", "data"), "${1:data}: {file: $2}");
+        assert_eq!(
+            completed(&METHOD.replace("    inputs", "      |\n    inputs"), "x"),
+            METHOD.replace("    inputs", "      x: {tensor: float32, sizes: [1]}\n    inputs")
+        );
+        assert!(labels("methods: {f: {values: {x: 1, |}}}").contains(&"x2".to_owned()));
+        assert_eq!(snippet("methods: {f: {delegates: {|}}}", "delegate"), "${1:delegate}: {backend: $2, data: $3}");
+    }
+
+    #[test]
+    fn repetitions_are_completed() {
+        let list = |item: &str| format!("{METHOD}      - {item}\n");
+        assert_eq!(completed(&list("rep|"), "repeat"), list("repeat: {i: 2}\n        do:\n          - "));
+        assert_eq!(completed(&list("{rep|}"), "repeat"), list("{repeat: {i: 2}, do: []}"));
+        assert_eq!(completed(&list("{\"rep|"), "repeat"), list("{\"repeat\": {i: 2}, \"do\": []"));
+        assert_eq!(completed(&list("{repeat: {i: 2}, |}"), "do"), list("{repeat: {i: 2}, do: []}"));
+        assert_eq!(
+            completed(&list("repeat: {i: 2}\n        |"), "do"),
+            list("repeat: {i: 2}\n        do:\n          - ")
+        );
+        assert_eq!(completed("methods: {f: {instructions: [|]}}", "{repeat}"), {
+            "methods: {f: {instructions: [{repeat: {i: 2}, do: []}]}}"
+        });
+        assert_eq!(completed("methods: {f: {values: {w: {re|}}}}", "repeat"), {
+            "methods: {f: {values: {w: {repeat: {i: 2}, do: {}}}}}"
+        });
+        assert!(!labels("layout: {|}").contains(&"repeat".to_owned()));
+    }
+
+    #[test]
+    fn arguments_that_are_lists_have_brackets() {
+        let text = format!("{METHOD}      - {{kernel: aten::permute_copy.o|\n");
+        let expected = "aten::permute_copy.out, args: [${1:self}, [${2:dims}]], out: ${3:out}";
+        assert_eq!(snippet(&text, "aten::permute_copy.out"), expected);
+        let split = format!("{METHOD}      - {{kernel: aten::split_copy.Tensor_o|\n");
+        assert!(snippet(&split, "aten::split_copy.Tensor_out").ends_with("out: [${3:out}]"));
+    }
+
+    #[test]
+    fn names_of_files_are_inserted_as_strings() {
+        let folder = std::env::temp_dir().join(format!("pte-emit-completion-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = ["a b.bin", "a: b.bin", "a'b.bin", "a$(i).bin", "a.bin", "a-b.bin", "a, b.bin", "a#b.bin", "a#"];
+        // Not every system has names with these characters.
+        let names = names.into_iter().filter(|name| std::fs::write(folder.join(name), "").is_ok());
+        let names: Vec<&str> =
+            names.chain(Some("a\"b.bin").filter(|name| std::fs::write(folder.join(name), "").is_ok())).collect();
+        for written in ["|", "a|", "\"|", "\"a|\"", "\"a| b\"", "'a|'", "'|", "a| "] {
+            let (text, at) = marked(&format!("named_data: {{x: {{file: {written}\n}}}}"));
+            let analysis = Analysis::new("test.yaml", &text, &folder, &LanguageOptions::default());
+            let items = analysis.completions(at);
+            let found = |name: &&&str| items.iter().any(|item| item.label == **name);
+            assert_eq!(names.iter().filter(found).count(), names.len(), "{written}");
+            for item in items {
+                let all = accepted(&text, &item);
+                let root = tree::parse(&all).unwrap_or_else(|error| panic!("{} {all}", error.message));
+                assert!(format!("{root:?}").contains(&format!("Text({:?})", item.label)), "{all}");
+            }
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Returns true if a key begins at an offset.
+    fn has_key(node: &SourceNode<'_>, ranges: &[Range<usize>], name: &str, at: usize) -> bool {
+        match &node.value {
+            NodeValue::Map(entries) => entries.iter().any(|(key, value)| {
+                key.text == name && ranges[key.id.0 as usize].start == at || has_key(value, ranges, name, at)
+            }),
+            NodeValue::List(items) => items.iter().any(|item| has_key(item, ranges, name, at)),
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn accepted_items_are_yaml() {
+        const PLACES: usize = 10;
+        const ITEMS: usize = 20;
+        // Before and after the cursor.
+        const TYPED: [(&str, &str); 8] =
+            [("", ""), ("", ""), ("a", ""), ("re", ""), ("in", ""), ("\"", ""), ("'", ""), ("\"", "\"")];
+        let mut files: Vec<_> = std::fs::read_dir("examples").unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+        files.sort();
+        let mut random = 1_u64;
+        let mut below = |count: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap() % count
+        };
+        let (mut count, mut keys, mut wrong) = (0, 0, Vec::new());
+        for path in &files {
+            let source = std::fs::read_to_string(path).unwrap();
+            for _ in 0..PLACES {
+                // Most words begin after a space or a bracket.
+                let is_begin = |at: &usize| source[..*at].ends_with([' ', '[', '{', '"']);
+                // Inside of an indentation, a key has the wrong one.
+                let is_any = |at: &usize| {
+                    let line = source[..*at].rsplit('\n').next().unwrap();
+                    !(source[*at..].starts_with(' ') && line.trim_start().is_empty())
+                };
+                let is_char = |at: &usize| source.is_char_boundary(*at);
+                let last = below(source.len());
+                let is_anywhere = below(4) == 0;
+                let at =
+                    (0..=last).rev().filter(is_char).filter(is_any).find(|at| is_anywhere || is_begin(at)).unwrap_or(0);
+                let (typed, end) = TYPED[below(TYPED.len())];
+                let (before, after) = source.split_at(at);
+                let text = format!("{before}{typed}{end}{after}");
+                let items = analysis(&text).completions(at + typed.len());
+                let step = 1 + items.len() / ITEMS;
+                for item in items.iter().skip(below(step)).step_by(step) {
+                    let all = accepted(&text, item);
+                    let is_key = item.kind == CompletionKind::Key && !item.label.starts_with(['{', '-']);
+                    let start = item.range.start - usize::from(text[..item.range.start].ends_with(['"', '\'']));
+                    (count, keys) = (count + 1, keys + usize::from(is_key));
+                    let trees: Result<Vec<_>, _> = all.split("\n---").map(tree::parse_with_ranges).collect();
+                    let is_right = trees.is_ok_and(|trees| match &trees[..] {
+                        [(root, ranges)] if is_key => has_key(root, ranges, &item.label, start),
+                        _ => true,
+                    });
+                    if !is_right {
+                        wrong.push(format!("{before}|{typed}|{end}{after}\n{item:?}\n{all}"));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {count} wrong\n{}", wrong.len(), wrong.join("\n=====\n"));
+        assert!(count > 400 && keys > 80, "{count} {keys}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod fixtures;
 mod formatting;
 mod hints;
 mod hover;
+mod insertion;
 mod messages;
 mod offsets;
 mod options;

@@ -220,9 +220,11 @@ impl<'t> Repair<'t> {
     }
 }
 
-/// Returns true for a line that is a single word, perhaps in a list: a key without its `:`.
+/// Returns true for a line that is a single word, perhaps in a list and in quotes: a key without its `:`.
 fn is_word(line: &str) -> bool {
-    let word = line.trim().trim_start_matches("- ");
+    let word = line.trim_start_matches('\u{feff}').trim().trim_start_matches("- ");
+    let unquoted = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    let word = unquoted('"').or_else(|| unquoted('\'')).unwrap_or(word);
     !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "_.".contains(c))
 }
 
@@ -276,6 +278,8 @@ mod tests {
             ("a: 1\nb: {c: \"d  # e\n", "a: 1\nb: {c: \"d  # e\"}\n"),
             ("a:\n  b: 1\n  inp\n  c: 2\n", "a:\n  b: 1\n  inp:\n  c: 2\n"),
             ("a:\n  b: 1\n  inp\n", "a:\n  b: 1\n  inp:\n"),
+            ("a:\n  b: 1\n  \"inp\"\n  c: 2\n", "a:\n  b: 1\n  \"inp\":\n  c: 2\n"),
+            ("\u{feff}inp\na: 1\n", "\u{feff}inp:\na: 1\n"),
             ("a: b: c\nd: 1\n", "\nd: 1\n"),
             ("a: [1]]\nb: 2\n", "a: [1]\nb: 2\n"),
             ("a: 1\n\tb: 2\nc: 3\n", "a: 1\n\nc: 3\n"),
