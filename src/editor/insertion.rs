@@ -1,5 +1,5 @@
-//! The word at an offset that completion replaces, and how a text is written in its place: in the quotes around it, with
-//! the indentation of further lines, and with places for values.
+//! The word at an offset that completion replaces, and how a text is written in its place: in the quotes around it,
+//! with the indentation of further lines, and with places for values.
 
 use std::ops::Range;
 
