@@ -11,18 +11,19 @@ mod documents;
 mod positions;
 mod settings;
 mod transport;
+mod workspace;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
-use std::io::{self, Read};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use clap::Args;
-use pte_emit::language::{Analysis, LanguageOptions, OutlineItem, OutlineKind};
+use pte_emit::language::{Analysis, LanguageOptions};
 use pte_emit::run::StopFlag;
 use serde_json::{Value, json};
 
@@ -32,6 +33,7 @@ use documents::{OpenText, OpenTexts, path_of, uri_of};
 use positions::Positions;
 use settings::Client;
 use transport::{ErrorCode, Incoming, ResponseError};
+use workspace::{FileNames, Limit, Search, TextNames};
 
 /// Arguments of `lsp`.
 #[derive(Debug, Args)]
@@ -45,18 +47,33 @@ pub struct LspArguments {
 enum Job {
     /// A text is opened, changed or closed.
     Text(String, Option<OpenText>),
-    /// Files, or settings, have changed.
-    Refresh(Option<Box<LanguageOptions>>),
+    /// Files have changed, appeared or disappeared.
+    Files(Vec<PathBuf>),
+    /// Settings have changed.
+    Settings(Box<LanguageOptions>),
+    /// Folders are removed from the workspace, and added to it.
+    Folders { removed: Vec<PathBuf>, added: Vec<PathBuf> },
     /// A request.
     Request { id: Value, method: String, params: Value },
 }
 
-/// Requests without an answer, each with the flag that cancels it: by id, and by the token of its progress.
+/// A request without an answer.
+#[derive(Default)]
+struct Waiting {
+    /// It is cancelled.
+    stop: StopFlag,
+    /// Text that it is about.
+    uri: Option<String>,
+    /// The text has changed since.
+    is_outdated: bool,
+}
+
+/// Requests without an answer: by id, and by the token of their progress.
 #[derive(Clone, Default)]
-struct Pending(Arc<Mutex<HashMap<String, StopFlag>>>);
+struct Pending(Arc<Mutex<HashMap<String, Waiting>>>);
 
 impl Pending {
-    fn flags(&self) -> MutexGuard<'_, HashMap<String, StopFlag>> {
+    fn requests(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,12 +86,29 @@ impl Pending {
     }
 
     fn cancel(&self, key: &str) {
-        self.flags().get(key).into_iter().for_each(StopFlag::set);
+        self.requests().get(key).into_iter().for_each(|request| request.stop.set());
+    }
+
+    /// Outdates the requests about a text.
+    fn outdate(&self, uri: &str) {
+        let mut requests = self.requests();
+        let about = requests.values_mut().filter(|request| request.uri.as_deref() == Some(uri));
+        about.for_each(|request| request.is_outdated = true);
+    }
+
+    /// Fails for a request whose answer nobody needs any more.
+    fn check(&self, id: &Value) -> Result<(), ResponseError> {
+        let (code, message) = match self.requests().get(&Pending::of_id(id)) {
+            Some(request) if request.stop.is_set() => (ErrorCode::RequestCancelled, "cancelled"),
+            Some(request) if request.is_outdated => (ErrorCode::ContentModified, "the text has changed"),
+            Some(_) | None => return Ok(()),
+        };
+        Err(ResponseError::new(code, message))
     }
 
     /// Answers a request.
     fn respond(&self, id: &Value, result: Result<Value, ResponseError>) {
-        self.flags().remove(&Pending::of_id(id));
+        self.requests().remove(&Pending::of_id(id));
         transport::respond(id, result);
     }
 }
@@ -162,7 +196,8 @@ impl Server {
             }
             "workspace/executeCommand" => self.command(id, params),
             _ => {
-                self.pending.flags().insert(Pending::of_id(&id), StopFlag::default());
+                let uri = params["textDocument"]["uri"].as_str().map(str::to_owned);
+                self.pending.requests().insert(Pending::of_id(&id), Waiting { uri, ..Waiting::default() });
                 // The thread ends after this one.
                 let _ = session.jobs.send(Job::Request { id, method, params });
             }
@@ -177,7 +212,15 @@ impl Server {
         let (jobs, receiver) = mpsc::channel();
         let pending = self.pending.clone();
         let settings = commands::settings(&options);
-        let mut analyst = Analyst { client, options, folders: folders(params), pending, texts: BTreeMap::new() };
+        let mut analyst = Analyst {
+            client,
+            options,
+            folders: folders(params),
+            pending,
+            texts: BTreeMap::new(),
+            names: FileNames::default(),
+            limits: BTreeSet::new(),
+        };
         let analyst = thread::spawn(move || analyst.run(&receiver));
         self.session = Some(Session { client, settings, texts: OpenTexts::new(client.encoding), jobs, analyst });
     }
@@ -187,7 +230,14 @@ impl Server {
         let job = match method {
             "$/cancelRequest" => return self.pending.cancel(&Pending::of_id(&params["id"])),
             "window/workDoneProgress/cancel" => return self.pending.cancel(&Pending::of_token(&params["token"])),
-            "workspace/didChangeWatchedFiles" | "textDocument/didSave" => Job::Refresh(None),
+            "initialized" if session.client.watches_files => return watch_files(),
+            "initialized" => return,
+            "textDocument/didSave" => Job::Files(paths(std::slice::from_ref(&params["textDocument"]))),
+            "workspace/didChangeWatchedFiles" => Job::Files(paths(items(&params["changes"]))),
+            "workspace/didChangeWorkspaceFolders" => {
+                let folders = |which| paths(items(&params["event"][which]));
+                Job::Folders { removed: folders("removed"), added: folders("added") }
+            }
             "workspace/didChangeConfiguration" => {
                 let settings = &params["settings"];
                 // Clients send the section, its content as they have it for the start, or nothing.
@@ -198,11 +248,14 @@ impl Server {
                 let (options, wrong) = settings::options(settings);
                 wrong.iter().for_each(|message| warn(message));
                 session.settings = commands::settings(&options);
-                Job::Refresh(Some(Box::new(options)))
+                Job::Settings(Box::new(options))
             }
             "textDocument/didOpen" | "textDocument/didChange" | "textDocument/didClose" => {
                 match session.texts.apply(method, params) {
-                    Ok((uri, text)) => Job::Text(uri, text),
+                    Ok((uri, text)) => {
+                        self.pending.outdate(&uri);
+                        Job::Text(uri, text)
+                    }
                     Err(message) => return warn(&format!("`{method}` is ignored: {message}")),
                 }
             }
@@ -215,7 +268,7 @@ impl Server {
     /// Starts a command, whose thread answers the request.
     fn command(&mut self, id: Value, params: Value) {
         // A request without an answer: its thread ends after that.
-        let running = self.pending.flags();
+        let running = self.pending.requests();
         self.commands.retain(|(.., key)| running.contains_key(key));
         drop(running);
         if self.commands.len() >= MAX_COMMANDS {
@@ -229,19 +282,19 @@ impl Server {
             _ if creates => {
                 self.tokens += 1;
                 let token = format!("pte-emit {}", self.tokens);
-                transport::request(&token, "window/workDoneProgress/create", &json!({"token": token}));
+                transport::request("window/workDoneProgress/create", &json!({"token": token}));
                 Some(token.into())
             }
             _ => None,
         };
         let (stop, pending, key) = (StopFlag::default(), self.pending.clone(), Pending::of_id(&id));
         let keys = [Some(key.clone()), token.as_ref().map(Pending::of_token)].into_iter().flatten();
-        pending.flags().extend(keys.map(|key| (key, stop.clone())));
+        pending.requests().extend(keys.map(|key| (key, Waiting { stop: stop.clone(), ..Waiting::default() })));
         let flag = stop.clone();
         let thread = thread::spawn(move || {
             let result =
                 answered("workspace/executeCommand", || commands::execute(&params, &settings, token.as_ref(), &flag));
-            token.iter().for_each(|token| _ = pending.flags().remove(&Pending::of_token(token)));
+            token.iter().for_each(|token| _ = pending.requests().remove(&Pending::of_token(token)));
             pending.respond(&id, result);
         });
         self.commands.push((thread, stop, key));
@@ -261,10 +314,26 @@ fn warn(message: &str) {
     transport::notify("window/showMessage", &json!({"type": 2, "message": format!("pte-emit: {message}")}));
 }
 
+/// Asks the client for notifications about files: which ones a text refers to is known when one changes.
+fn watch_files() {
+    let method = "workspace/didChangeWatchedFiles";
+    let options = json!({"watchers": [{"globPattern": "**/*"}]});
+    let registration = json!({"id": method, "method": method, "registerOptions": options});
+    transport::request("client/registerCapability", &json!({"registrations": [registration]}));
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the paths of objects with the URI of a file.
+fn paths(objects: &[Value]) -> Vec<PathBuf> {
+    objects.iter().filter_map(|object| path_of(object["uri"].as_str()?)).collect()
+}
+
 /// Returns the folders of the workspace.
 fn folders(params: &Value) -> Vec<PathBuf> {
-    let several = params["workspaceFolders"].as_array().into_iter().flatten().map(|folder| &folder["uri"]);
-    let mut found: Vec<PathBuf> = several.filter_map(|uri| path_of(uri.as_str()?)).collect();
+    let mut found = paths(items(&params["workspaceFolders"]));
     if found.is_empty() {
         found.extend(params["rootUri"].as_str().and_then(path_of));
     }
@@ -297,6 +366,7 @@ fn capabilities(client: Client) -> Value {
             "codeLensProvider": {},
             "documentFormattingProvider": true,
             "executeCommandProvider": {"commands": commands, "workDoneProgress": true},
+            "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
         },
         "serverInfo": {"name": "pte-emit", "version": env!("CARGO_PKG_VERSION")},
     })
@@ -306,7 +376,7 @@ fn capabilities(client: Client) -> Value {
 struct AnalysedText {
     open: OpenText,
     /// Computed for the first question about the text: of changes in a row, only the last one is analysed.
-    analysed: OnceCell<(Analysis, Positions)>,
+    analysed: OnceCell<Analysed>,
     /// Its messages are sent.
     is_reported: bool,
 }
@@ -317,6 +387,27 @@ impl AnalysedText {
     }
 }
 
+/// An analysis of a text.
+struct Analysed {
+    analysis: Analysis,
+    positions: Positions,
+    /// Files that the text refers to.
+    files: OnceCell<Vec<PathBuf>>,
+}
+
+impl Analysed {
+    /// Returns true if the answers may depend on a file or folder.
+    fn reads(&self, changed: &Path) -> bool {
+        let links = || self.analysis.links().iter().map(|link| documents::normal(&link.path)).collect();
+        let is_part = |file: &PathBuf| {
+            // An index names further files beside it.
+            let beside = file.parent().filter(|_| file.extension().is_some_and(|end| end == "json"));
+            file.starts_with(changed) || beside.is_some_and(|folder| changed.starts_with(folder))
+        };
+        self.files.get_or_init(links).iter().any(is_part)
+    }
+}
+
 /// The thread that analyses.
 struct Analyst {
     client: Client,
@@ -324,23 +415,25 @@ struct Analyst {
     folders: Vec<PathBuf>,
     pending: Pending,
     texts: BTreeMap<String, AnalysedText>,
+    /// Names in the files of the workspace.
+    names: FileNames,
+    /// Limits that the user knows of.
+    limits: BTreeSet<Limit>,
 }
 
 impl Analyst {
-    /// Does all jobs; messages of texts are sent when no job is left, so that changes come first.
+    /// Does all jobs; the messages of a text are sent when no job is left, so that changes come first.
     fn run(&mut self, jobs: &Receiver<Job>) {
-        while let Ok(first) = jobs.recv() {
-            let mut next = Some(first);
-            while let Some(job) = next {
-                self.job(job);
-                next = jobs.try_recv().ok();
-            }
-            while let Some(uri) = self.texts.iter().find(|(_, text)| !text.is_reported).map(|(uri, _)| uri.clone()) {
-                self.report(&uri);
-                // A change during the report comes before other texts.
-                if let Ok(job) = jobs.try_recv() {
-                    self.job(job);
-                }
+        loop {
+            let next = self.texts.iter().find(|(_, text)| !text.is_reported).map(|(uri, _)| uri.clone());
+            let job = match next {
+                Some(_) => jobs.try_recv(),
+                None => jobs.recv().map_err(TryRecvError::from),
+            };
+            match (job, next) {
+                (Ok(job), _) => self.job(job),
+                (Err(TryRecvError::Empty), Some(uri)) => self.report(&uri),
+                (Err(_), _) => return,
             }
         }
     }
@@ -358,36 +451,53 @@ impl Analyst {
                 self.texts.remove(&uri);
                 publish(&uri, None, &[]);
             }
-            Job::Refresh(options) => {
-                self.options = options.map_or_else(|| self.options.clone(), |options| *options);
-                self.texts.values_mut().for_each(|text| *text = AnalysedText::new(text.open.clone()));
+            Job::Files(changed) => {
+                let changed: Vec<PathBuf> = changed.iter().map(|path| documents::normal(path)).collect();
+                self.refresh(&["inlayHint"], |analysed| changed.iter().any(|path| analysed.reads(path)));
+            }
+            Job::Settings(options) => {
+                (self.options, self.names) = (*options, FileNames::default());
+                self.refresh(&["inlayHint", "codeLens", "semanticTokens"], |_| true);
+            }
+            Job::Folders { removed, added } => {
+                self.folders.retain(|folder| !removed.contains(folder) && !added.contains(folder));
+                self.folders.extend(added);
             }
             Job::Request { id, method, params } => {
-                let is_cancelled = self.pending.flags().get(&Pending::of_id(&id)).is_some_and(StopFlag::is_set);
-                let result = match is_cancelled {
-                    true => Err(ResponseError::new(ErrorCode::RequestCancelled, "cancelled")),
-                    false => answered(&method, || self.answer(&method, &params)),
-                };
-                self.pending.respond(&id, result);
+                let pending = self.pending.clone();
+                let answer = || pending.check(&id).and_then(|()| self.answer(&method, &params));
+                pending.respond(&id, answered(&method, answer));
             }
         }
     }
 
-    fn analysed(&self, uri: &str, text: &str) -> (Analysis, Positions) {
-        let path = path_of(uri);
-        let folder = path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        let name = path.as_ref().map_or_else(|| uri.to_owned(), |path| path.display().to_string());
+    /// Analyses the texts again whose analysis is outdated, and asks the client to ask again, too.
+    fn refresh(&mut self, answers: &[&str], is_outdated: impl Fn(&Analysed) -> bool) {
+        let mut is_any = false;
+        for text in self.texts.values_mut().filter(|text| text.analysed.get().is_some_and(&is_outdated)) {
+            (*text, is_any) = (AnalysedText::new(text.open.clone()), true);
+        }
+        let refreshes = self.client.refreshes.iter().flatten();
+        for answer in refreshes.filter(|answer| is_any && answers.contains(answer)) {
+            transport::request(&format!("workspace/{answer}/refresh"), &Value::Null);
+        }
+    }
+
+    fn analysed(&self, uri: &str, path: Option<&Path>, text: &str) -> Analysed {
+        let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+        let name = path.map_or_else(|| uri.to_owned(), |path| path.display().to_string());
         let new = || Analysis::new(name, text, folder, &self.options);
         // A text that makes the analysis panic is one without answers.
         let analysis = catch_unwind(AssertUnwindSafe(new));
         let analysis = analysis.unwrap_or_else(|_| Analysis::new("", "", "", &self.options));
         let positions = Positions::new(analysis.text(), self.client.encoding);
-        (analysis, positions)
+        Analysed { analysis, positions, files: OnceCell::new() }
     }
 
     /// Returns an open text with its analysis.
     fn subject<'a>(&'a self, uri: &'a str, text: &'a AnalysedText) -> Subject<'a> {
-        let (analysis, positions) = text.analysed.get_or_init(|| self.analysed(uri, &text.open.text));
+        let new = || self.analysed(uri, path_of(uri).as_deref(), &text.open.text);
+        let Analysed { analysis, positions, .. } = text.analysed.get_or_init(new);
         Subject { uri, analysis, positions, client: self.client }
     }
 
@@ -401,7 +511,7 @@ impl Analyst {
         self.texts.get_mut(uri).into_iter().for_each(|text| text.is_reported = true);
     }
 
-    fn answer(&self, method: &str, params: &Value) -> Result<Value, ResponseError> {
+    fn answer(&mut self, method: &str, params: &Value) -> Result<Value, ResponseError> {
         if method == "workspace/symbol" {
             return Ok(self.workspace_symbols(params["query"].as_str().unwrap_or_default()));
         }
@@ -416,27 +526,25 @@ impl Analyst {
     }
 
     /// Returns the names of all open texts, and of the YAML in the folders of the workspace, that have a part.
-    fn workspace_symbols(&self, query: &str) -> Value {
-        let query = query.to_lowercase();
-        let mut found = Vec::new();
+    fn workspace_symbols(&mut self, query: &str) -> Value {
+        let mut search = Search::new(query);
         for (uri, text) in &self.texts {
             let Subject { analysis, positions, .. } = self.subject(uri, text);
-            analysis.symbols().iter().for_each(|item| add_symbols(item, uri, positions, &query, "", &mut found));
+            search.add(uri, &TextNames::new(&analysis.names(), positions));
         }
-        for path in self.folders.iter().flat_map(|folder| yaml_files(folder)) {
-            let uri = uri_of(&path);
-            if self.texts.contains_key(&uri) || found.len() > MAX_SYMBOLS {
-                continue;
-            }
-            let mut text = String::new();
-            let read = std::fs::File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
-            if read.is_ok_and(|read| read as u64 <= MAX_FILE) && text.contains("methods:") {
-                let (analysis, positions) = self.analysed(&uri, &text);
-                analysis.symbols().iter().for_each(|item| add_symbols(item, &uri, &positions, &query, "", &mut found));
-            }
-        }
-        found.truncate(MAX_SYMBOLS);
-        found.into()
+        let open = self.texts.keys().filter_map(|uri| path_of(uri)).collect();
+        let mut files = std::mem::take(&mut self.names);
+        files.refresh(&self.folders, &open, &mut search.limits, |path, text| {
+            let Analysed { analysis, positions, .. } = self.analysed("", Some(path), text);
+            // A file that makes it panic is one without names.
+            let names = catch_unwind(AssertUnwindSafe(|| analysis.names())).unwrap_or_default();
+            TextNames::new(&names, &positions)
+        });
+        files.iter().for_each(|(path, names)| search.add(&uri_of(path), names));
+        self.names = files;
+        // The user learns of each limit once.
+        search.limits.iter().filter(|limit| self.limits.insert(**limit)).for_each(|limit| warn(&limit.message()));
+        search.answer()
     }
 }
 
@@ -444,48 +552,4 @@ impl Analyst {
 fn publish(uri: &str, version: Option<i64>, diagnostics: &[Value]) {
     let params = json!({"uri": uri, "version": version, "diagnostics": diagnostics});
     transport::notify("textDocument/publishDiagnostics", &params);
-}
-
-/// Maximum number of symbols of a workspace, of files that are searched, and of their bytes.
-const MAX_SYMBOLS: usize = 1000;
-const MAX_FILES: usize = 500;
-const MAX_FILE: u64 = 1 << 20;
-
-/// Returns the YAML files of a folder and of its folders.
-fn yaml_files(folder: &Path) -> Vec<PathBuf> {
-    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(folder) = folders.pop().filter(|_| files.len() < MAX_FILES) {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES) {
-            let (path, kind) = (entry.path(), entry.file_type());
-            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-            match kind {
-                Ok(kind) if kind.is_dir() && !is_hidden && folders.len() < MAX_FILES => folders.push(path),
-                Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "yaml" || end == "yml") => {
-                    files.push(path);
-                }
-                _ => {}
-            }
-        }
-    }
-    files.sort_unstable();
-    files
-}
-
-fn add_symbols(
-    item: &OutlineItem,
-    uri: &str,
-    positions: &Positions,
-    query: &str,
-    container: &str,
-    found: &mut Vec<Value>,
-) {
-    if let OutlineKind::Name(kind) = item.kind
-        && item.name.to_lowercase().contains(query)
-    {
-        let location = json!({"uri": uri, "range": positions.range(&item.selection)});
-        let kind = answers::name_symbol(kind);
-        found.push(json!({"name": item.name, "kind": kind, "containerName": container, "location": location}));
-    }
-    let own = if matches!(item.kind, OutlineKind::Name(_)) { &item.name } else { container };
-    item.children.iter().for_each(|item| add_symbols(item, uri, positions, query, own, found));
 }

@@ -53,6 +53,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// assert!(items.iter().any(|item| item.kind == CompletionKind::Name && item.label == "y"));
 /// let outline: Vec<OutlineItem> = linear.symbols();
 /// assert_eq!(outline[0].children[0].kind, OutlineKind::Name(NameKind::Method));
+/// assert_eq!(linear.names()[0].name, outline[0].name);
 /// let tokens: Vec<SemanticToken> = linear.tokens();
 /// assert_eq!(tokens[0].kind, TokenKind::Key);
 /// let actions: Vec<SourceAction> = linear.actions(mm..mm);

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::facts::Assembled;
 use super::hover::kind_name;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{FileLink, LensKind, MethodLens, OutlineItem, OutlineKind};
@@ -28,16 +29,35 @@ const SECTIONS: &[&str] = &["document", "method", "delegate", "graph", "chain"];
 impl Analysis {
     /// Returns the outline: sections, methods, values, delegates, instructions.
     pub fn symbols(&self) -> Vec<OutlineItem> {
+        self.outline(SourceDocument::assembled)
+    }
+
+    /// Does the same without assembling the text: details are as it declares them.
+    pub fn names(&self) -> Vec<OutlineItem> {
+        self.outline(|_| None)
+    }
+
+    fn outline(&self, known: fn(&SourceDocument) -> Option<&Assembled>) -> Vec<OutlineItem> {
         let mut items = Vec::new();
         for document in &self.documents {
             let root = places::trail(&document.syntax, 0).places;
-            items.extend(root.first().map(|root| self.children(document, &[*root])).unwrap_or_default());
+            let outline = Outline { document, known: known(document) };
+            items.extend(root.first().map(|root| outline.children(&[*root])).unwrap_or_default());
         }
         items
     }
+}
 
+/// Outline of a document.
+struct Outline<'d> {
+    document: &'d SourceDocument,
+    known: Option<&'d Assembled>,
+}
+
+impl Outline<'_> {
     /// Recurses to the depth of the outline.
-    fn children(&self, document: &SourceDocument, trail: &[Place<'_>]) -> Vec<OutlineItem> {
+    fn children(&self, trail: &[Place<'_>]) -> Vec<OutlineItem> {
+        let document = self.document;
         let Some(place) = trail.last() else { return Vec::new() };
         let kind = places::holder(trail).and_then(|(shape, spec)| {
             NAMED.iter().find(|(of, key, _)| *of == shape.name && *key == spec.name).map(|(.., kind)| *kind)
@@ -50,9 +70,9 @@ impl Analysis {
                     if let Some((counter, body)) = repeat::parts(node) {
                         let body = node.children().find(|(_, child)| child.id == body.id);
                         below.extend(body.and_then(|body| Some(below.last()?.child(0, body))));
-                        return repetition(document, node, counter, self.children(document, &below));
+                        return repetition(document, node, counter, self.children(&below));
                     }
-                    let of_value = || self.value_detail(document, key, node);
+                    let of_value = || self.value_detail(key, node);
                     let detail = if kind == Some(NameKind::Value) { of_value() } else { String::new() };
                     let selection = document.node_range(key.id);
                     let end = document.node_range(node.id).end.max(selection.end);
@@ -64,7 +84,7 @@ impl Analysis {
                         kind: kind.map_or(OutlineKind::Section, OutlineKind::Name),
                         range: selection.start..end,
                         selection,
-                        children: self.children(document, &below),
+                        children: self.children(&below),
                     }
                 };
                 entries.iter().map(item).collect()
@@ -101,17 +121,20 @@ impl Analysis {
     }
 
     /// Describes a value of a method: its declared type.
-    fn value_detail(&self, document: &SourceDocument, key: &MapKey<'_>, node: &SourceNode<'_>) -> String {
-        let at = document.syntax.range(key.id).start;
-        let method = document.symbols().at(at).map(|found| &document.symbols().symbols[found.symbol]);
-        let known = document.assembled();
-        let described =
-            known.zip(method).and_then(|(known, symbol)| known.describe(symbol.method.wrapping_sub(1), &symbol.name));
+    fn value_detail(&self, key: &MapKey<'_>, node: &SourceNode<'_>) -> String {
+        let document = self.document;
+        let described = self.known.and_then(|known| {
+            let at = document.syntax.range(key.id).start;
+            let symbol = &document.symbols().symbols[document.symbols().at(at)?.symbol];
+            known.describe(symbol.method.wrapping_sub(1), &symbol.name)
+        });
         let dtype = places::entry(node, "tensor").map(|dtype| document.syntax.range(dtype.id));
         let dtype = || dtype.and_then(|range| document.syntax.text().get(range)).unwrap_or_default().to_owned();
         described.unwrap_or_else(dtype)
     }
+}
 
+impl Analysis {
     /// Returns the ranges of lists and maps with several lines, and of comments, as offsets.
     pub fn folding(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();

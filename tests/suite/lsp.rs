@@ -596,9 +596,151 @@ fn a_file_that_disappears_is_reported() {
     assert_eq!(client.diagnostics(&uri(&yaml), 1), json!([]));
     std::fs::remove_file(&data).unwrap();
     client.diagnostics.clear();
-    client.notify("workspace/didChangeWatchedFiles", json!({"changes": []}));
+    client.notify("workspace/didChangeWatchedFiles", json!({"changes": [{"uri": uri(&data), "type": 3}]}));
     let found = client.diagnostics(&uri(&yaml), 1);
     assert!(found[0]["message"].as_str().unwrap().contains("w.bin"), "{found}");
+    client.close();
+}
+
+/// A file that is saved or changes is one of the texts that refer to it, not of others, and not of its own text.
+#[test]
+fn only_texts_that_refer_to_a_file_are_analysed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, c, data] = ["a.yaml", "b.yaml", "c.yaml", "data/w.bin"].map(|name| uri(&folder.path().join(name)));
+    let mut client = Client::new(true, json!({}));
+    let shards = "named_data: {k: {safetensors: shards/index.json, key: x}}\n";
+    for (uri, text) in [(&a, "methods: {}\n"), (&b, "named_data: {w: {file: data/w.bin}}\n"), (&c, shards)] {
+        client.open(uri, text);
+        client.diagnostics(uri, 1);
+    }
+    assert!(client.diagnostics[&b].1[0]["message"].as_str().unwrap().contains("w.bin"));
+    let analysed = |client: &mut Client, method: &str, changed: &[&str]| {
+        client.diagnostics.clear();
+        for uri in changed {
+            let document = json!({"uri": uri, "type": 1});
+            client.notify(method, json!({"textDocument": document, "changes": [document]}));
+        }
+        // The last one in the order of messages.
+        client.open("untitled:last", "");
+        client.diagnostics("untitled:last", 1);
+        ["a.yaml", "b.yaml", "c.yaml"].map(|name| client.diagnostics.keys().any(|uri| uri.ends_with(name)))
+    };
+    let save = "textDocument/didSave";
+    assert_eq!(analysed(&mut client, save, &[&a, &b, &c, "untitled:last", "file:///%"]), [false; 3]);
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    std::fs::write(folder.path().join("data/w.bin"), [1, 2]).unwrap();
+    let watched = "workspace/didChangeWatchedFiles";
+    assert_eq!(analysed(&mut client, watched, &[&data]), [false, true, false]);
+    assert_eq!(client.diagnostics[&b].1, json!([]));
+    assert_eq!(analysed(&mut client, save, &[&data]), [false, true, false]);
+    std::fs::remove_dir_all(folder.path().join("data")).unwrap();
+    assert_eq!(analysed(&mut client, watched, &[data.strip_suffix("/w.bin").unwrap()]), [false, true, false]);
+    assert_ne!(client.diagnostics[&b].1, json!([]));
+    let shard = uri(&folder.path().join("shards/1.safetensors"));
+    assert_eq!(analysed(&mut client, watched, &[&shard]), [false, false, true]);
+    client.close();
+}
+
+/// While a large text is analysed, requests about an older text and cancelled ones are not answered, and of changes in
+/// a row only the last one has messages.
+#[test]
+fn what_is_outdated_is_not_computed() {
+    let mut client = Client::new(true, json!({}));
+    client.open("untitled:small", "methods: {f: {values: {n: 0}, outputs: [n]}}\n");
+    client.diagnostics("untitled:small", 1);
+    let calls: String =
+        (0..4000).map(|n| format!("      - {{kernel: aten::relu.out, args: [t{n}], out: t{}}}\n", n + 1)).collect();
+    let large = format!(
+        "methods:\n  f:\n    values: {{t0: {{tensor: float32, sizes: [2]}}}}\n    inputs: [t0]\n    outputs: [t4000]\n    instructions:\n{calls}"
+    );
+    client.open("untitled:large", &large);
+    let hover = |client: &mut Client| {
+        let params = json!({"textDocument": {"uri": "untitled:small"}, "position": {"line": 0, "character": 23}});
+        client.start("textDocument/hover", params)
+    };
+    let mut ids = Vec::new();
+    for version in 2..=11 {
+        let text = format!("methods: {{f: {{values: {{n: {version}}}, outputs: [n]}}}}\n");
+        let document = json!({"uri": "untitled:small", "version": version});
+        client.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [{"text": text}]}));
+        ids.push(hover(&mut client));
+    }
+    let cancelled = hover(&mut client);
+    client.notify("$/cancelRequest", json!({"id": cancelled}));
+    let (mut answers, mut versions) = (HashMap::new(), Vec::new());
+    while answers.len() < 11 || versions.is_empty() {
+        let message = client.receive();
+        match message["id"].as_i64() {
+            Some(id) => _ = answers.insert(id, message),
+            None if message["params"]["uri"] == "untitled:small" => versions.push(message["params"]["version"].clone()),
+            None => {}
+        }
+    }
+    assert_eq!(versions, [json!(11)]);
+    let last = ids.pop().unwrap();
+    assert!(ids.iter().all(|id| code(&answers[id]) == -32801), "{answers:?}");
+    assert_eq!(code(&answers[&cancelled]), -32800);
+    assert!(answers[&last]["result"]["contents"]["value"].as_str().unwrap().contains("11"), "{answers:?}");
+    client.close();
+}
+
+/// Names are those of the files as they are, and of the texts that are open.
+#[test]
+fn names_are_found_in_the_folders_of_the_workspace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.yaml");
+    let text = |name: &str| format!("methods:\n  {name}: {{values: {{n: 3}}, outputs: [n]}}\n");
+    std::fs::write(&path, text("alpha")).unwrap();
+    let mut client = Client::new(true, json!({}));
+    let names = |client: &mut Client| {
+        let found = client.request("workspace/symbol", json!({"query": "A"}));
+        let name = |item: &Value| format!("{} {}", item["containerName"].as_str().unwrap(), item["name"]);
+        found.as_array().unwrap().iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&mut client), [""; 0]);
+    let change = |client: &mut Client, removed: &[&str], added: &[&str]| {
+        let folders = |uris: &[&str]| uris.iter().map(|uri| json!({"uri": uri, "name": "x"})).collect::<Vec<_>>();
+        let event = json!({"removed": folders(removed), "added": folders(added)});
+        client.notify("workspace/didChangeWorkspaceFolders", json!({"event": event}));
+    };
+    let root = uri(folder.path());
+    change(&mut client, &[], &[&root, "untitled:none"]);
+    assert_eq!(names(&mut client), [" \"alpha\""]);
+    std::fs::write(&path, text("alphabet")).unwrap();
+    assert_eq!(names(&mut client), [" \"alphabet\""]);
+    client.open(&uri(&path), &text("a").replace('n', "na"));
+    assert_eq!(names(&mut client), [" \"a\"", "a \"na\""]);
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&path)}}));
+    assert_eq!(names(&mut client), [" \"alphabet\""]);
+    change(&mut client, &[&root], &[]);
+    assert_eq!(names(&mut client), [""; 0]);
+    client.close();
+}
+
+/// A client that supports it is asked to watch files, and to ask for answers again that have changed.
+#[test]
+fn the_client_is_asked_to_watch_files_and_to_ask_again() {
+    let mut client = Client::raw();
+    let refreshes = ["inlayHint", "codeLens", "semanticTokens"];
+    let mut workspace = json!({"didChangeWatchedFiles": {"dynamicRegistration": true}});
+    refreshes.iter().for_each(|answer| workspace[answer] = json!({"refreshSupport": true}));
+    let capabilities = client.request("initialize", json!({"capabilities": {"workspace": workspace}}));
+    let folders = &capabilities["capabilities"]["workspace"]["workspaceFolders"];
+    assert_eq!(*folders, json!({"supported": true, "changeNotifications": true}));
+    client.notify("initialized", json!({}));
+    let registered = client.receive();
+    assert_eq!(registered["method"], "client/registerCapability");
+    assert_eq!(registered["params"]["registrations"][0]["method"], "workspace/didChangeWatchedFiles");
+    client.open("untitled:1", "named_data: {w: {file: /missing.bin}}\n");
+    client.diagnostics("untitled:1", 1);
+    client.notify("workspace/didChangeWatchedFiles", json!({"changes": [{"uri": "file:///missing.bin"}]}));
+    assert_eq!(client.receive()["method"], "workspace/inlayHint/refresh");
+    client.diagnostics.clear();
+    client.diagnostics("untitled:1", 1);
+    client.notify("workspace/didChangeConfiguration", json!({"settings": {"hints": {"types": false}}}));
+    for answer in refreshes {
+        assert_eq!(client.receive()["method"], format!("workspace/{answer}/refresh"));
+    }
     client.close();
 }
 

@@ -67,6 +67,13 @@ impl OpenTexts {
     }
 }
 
+/// Returns an absolute path whose folder, if it exists, has no symbolic links, so that the same file has the same path.
+pub fn normal(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    folder.zip(path.file_name()).map_or_else(|| path.clone(), |(folder, name)| folder.join(name))
+}
+
 /// Returns the path of a `file:` URI; `None` for another one.
 pub fn path_of(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;

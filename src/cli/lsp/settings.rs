@@ -18,6 +18,10 @@ pub struct Client {
     pub snippets: bool,
     /// The server may create progress of its own.
     pub progress: bool,
+    /// The server may ask for notifications about files.
+    pub watches_files: bool,
+    /// Answers that it asks for again when the server says so.
+    pub refreshes: [Option<&'static str>; 3],
 }
 
 impl Client {
@@ -25,11 +29,15 @@ impl Client {
     pub fn new(params: &Value) -> Client {
         let capabilities = &params["capabilities"];
         let encodings = capabilities["general"]["positionEncodings"].as_array();
+        let workspace = &capabilities["workspace"];
+        let refreshes = |answer| (workspace[answer]["refreshSupport"] == true).then_some(answer);
         let has_utf8 = encodings.is_some_and(|all| all.iter().any(|name| name == "utf-8"));
         Client {
             encoding: if has_utf8 { OffsetUnits::Utf8 } else { OffsetUnits::Utf16 },
             snippets: capabilities["textDocument"]["completion"]["completionItem"]["snippetSupport"] == true,
             progress: capabilities["window"]["workDoneProgress"] == true,
+            watches_files: workspace["didChangeWatchedFiles"]["dynamicRegistration"] == true,
+            refreshes: ["inlayHint", "codeLens", "semanticTokens"].map(refreshes),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! method means.
 
 use std::io::{self, BufRead, Error, ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pte_emit::language::MAX_TEXT;
 use serde_json::{Value, json};
@@ -29,6 +30,8 @@ pub enum ErrorCode {
     ServerNotInitialized = -32002,
     /// The client has cancelled the request.
     RequestCancelled = -32800,
+    /// The text of the request has changed since.
+    ContentModified = -32801,
     /// The request is valid, but has no result; the message says why.
     RequestFailed = -32803,
 }
@@ -173,8 +176,14 @@ pub fn notify(method: &str, params: &Value) {
 }
 
 /// Sends a request, whose answer is ignored.
-pub fn request(id: &str, method: &str, params: &Value) {
-    send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+pub fn request(method: &str, params: &Value) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let id = format!("pte-emit {}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
+    if !params.is_null() {
+        message["params"] = params.clone();
+    }
+    send(&message);
 }
 
 /// Answers a request.
