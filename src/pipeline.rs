@@ -595,16 +595,17 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
         let unused = pte_transform::prune::unused_parts(&resolved.program);
         let warnings = unused.iter().enumerate().flat_map(|(method, unused)| {
             let overwritten = overwritten_warnings(resolved, method, &unused.overwritten);
-            unused_warning(resolved, method, &unused.values).into_iter().chain(overwritten)
+            unused_warnings(resolved, method, &unused.values).into_iter().chain(overwritten)
         });
-        let warnings: Vec<NodeDiagnostic> = warnings.collect();
-        resolved.messages.extend(warnings);
+        let mut kept = ir::Messages::default();
+        kept.extend(warnings);
+        resolved.messages.extend(kept.into_list());
     }
     Vec::new()
 }
 
-/// Returns a warning about the unused values of a method that have names.
-fn unused_warning(resolved: &Resolved, method: usize, unused: &[usize]) -> Option<NodeDiagnostic> {
+/// Returns a warning about the unused values of a method that have names; in an editor, one about each.
+fn unused_warnings(resolved: &Resolved, method: usize, unused: &[usize]) -> Vec<NodeDiagnostic> {
     let name = |value: &usize| Some((*value, resolved.origins.name(method, *value)?));
     let mut named: Vec<(NodeId, &str)> = unused
         .iter()
@@ -612,12 +613,16 @@ fn unused_warning(resolved: &Resolved, method: usize, unused: &[usize]) -> Optio
         .filter_map(|(value, name)| Some((resolved.origins.node(Element::Method(method, Part::Value(value)))?, name)))
         .collect();
     named.sort_unstable();
-    let (first, _) = *named.first()?;
-    let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
-    let noun = if named.len() == 1 { "value" } else { "values" };
-    let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
-    let warning = Code::Unused.warning(first, format!("unused {noun} in method `{method}`: {names}"));
-    Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
+    let plan = resolved.program.plans().get(method);
+    let method = plan.and_then(|plan| plan.name.as_deref()).map_or("".into(), diagnostics::clipped);
+    let together = if resolved.source.is_edited { 1 } else { named.len().max(1) };
+    let warning = |named: &[(NodeId, &str)]| {
+        let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
+        let noun = if named.len() == 1 { "value" } else { "values" };
+        let warning = Code::Unused.warning(named[0].0, format!("unused {noun} in method `{method}`: {names}"));
+        warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them")
+    };
+    named.chunks(together).map(warning).collect()
 }
 
 /// Returns a warning about each result of a method that is overwritten before it is read, if its value has a name.
@@ -673,7 +678,7 @@ fn move_inside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result
 /// Moves data to `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_outside(resolved: &mut Resolved, options: &AssembleOptions) -> io::Result<Vec<BlobId>> {
     let Resolved { program, origins, messages, source, .. } = resolved;
-    let same = match source.keeps_duplicates {
+    let same = match source.is_edited {
         true => (0..program.blobs.len()).map(|blob| BlobId(blob as u32)).collect(),
         false => dedup::find(&program.blobs).map_err(|(_, error)| error)?,
     };

@@ -204,7 +204,7 @@ impl Analysis {
                 lines_before,
                 document: (!is_single).then_some(index + 1),
                 quoted_numbers: if syntax.error.is_none() { quoted.collect() } else { Vec::new() },
-                keeps_duplicates: true,
+                is_edited: true,
                 ..Source::default()
             };
             analysis.documents.push(SourceDocument {

@@ -8,7 +8,7 @@ use super::places::{self, Trail};
 use super::results::{DataFile, SourceAction, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol};
 use crate::ir::yaml;
-use pte_model::diagnostics::clipped;
+use pte_model::diagnostics::{Code, clipped};
 use pte_model::format::npy;
 use pte_model::program::{EValue, Tensor, TensorData, TensorShapeDynamism};
 use pte_yaml::tree::{NodeId, NodeValue};
@@ -120,8 +120,7 @@ impl Analysis {
 
     /// Leaves out the declarations of unused values: the one at an offset, or all of the document.
     fn without_unused(&self, document: &SourceDocument, at: usize) -> Vec<SourceAction> {
-        let unused: Vec<usize> = document.unused_values().map(|(node, _)| document.syntax.range(node).start).collect();
-        let symbols = document.symbols();
+        let (unused, symbols) = (unused_values(document), document.symbols());
         let Some(one) = symbols.at(at).map(|name| name.range.start).filter(|key| unused.contains(key)) else {
             return Vec::new();
         };
@@ -133,7 +132,8 @@ impl Analysis {
                 .collect();
             let after = self.tried(&edits)?;
             let is_valid = |document: &SourceDocument| document.facts().assembled.is_some();
-            let is_right = after.documents.iter().all(is_valid) && after.unused() + edits.len() <= self.unused();
+            let count = |analysis: &Analysis| analysis.documents.iter().flat_map(unused_values).count();
+            let is_right = after.documents.iter().all(is_valid) && count(&after) + edits.len() <= count(self);
             is_right.then(|| SourceAction { title: title.to_owned(), corrects: None, edits })
         });
         let mut found: Vec<SourceAction> = found.collect();
@@ -172,10 +172,13 @@ impl Analysis {
         let edits = vec![TextEdit { range: document.node_range(data.node.id), text }];
         Some(DataFile { path: folder.join(file), content, edits })
     }
+}
 
-    fn unused(&self) -> usize {
-        self.documents.iter().map(|document| document.unused_values().count()).sum()
-    }
+/// Returns the offsets of the unused values of a document that are declared.
+fn unused_values(document: &SourceDocument) -> Vec<usize> {
+    let messages = document.facts().messages.iter().filter(|message| message.code == Code::Unused);
+    let found = messages.filter_map(|message| document.symbols().at(message.at.as_ref()?.start));
+    found.filter(|name| name.declares && !name.writes).map(|name| name.range.start).collect()
 }
 
 /// Returns the declaration of a tensor.

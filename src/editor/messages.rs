@@ -1,14 +1,13 @@
-//! Messages about a text: syntax, variables, those of the assembler, findings of `check`, unused values.
+//! Messages about a text: syntax, variables, those of the assembler, findings of `check`.
 
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
-use super::facts::Assembled;
 use super::results::{MessageLevel, SourceMessage};
 use crate::facade::documents::findings::Level;
+use pte_check::RuleId;
 use pte_model::diagnostics::{Code, Diagnostic};
-use pte_model::program::element::{Element, Part};
-use pte_yaml::tree::{NodeId, SyntaxError};
+use pte_yaml::tree::SyntaxError;
 
 /// Codes of messages that a part which cannot be parsed may be the cause of.
 const CONSEQUENCES: &[Code] = &[
@@ -68,20 +67,24 @@ impl Analysis {
         if document.syntax.error.is_some() {
             return;
         }
-        // Each value that the message of the assembler names.
-        if facts.messages.iter().any(|message| matches!(message.code, Code::Unused | Code::LimitExceeded)) {
-            add_unused(document, messages);
-        }
         let Some(assembled) = &facts.assembled else { return };
         for (level, lines, finding) in facts.findings(&self.options) {
             let source = finding.source.as_ref().map(|source| source.span.clone());
             let node = || assembled.node_at(&finding.location.path).map(|node| document.syntax.range(node));
+            let range = source.or_else(node).unwrap_or(0..0);
+            let is_unused = |known: &Diagnostic| {
+                known.code == Code::Unused && known.at.as_ref().is_some_and(|at| at.start == range.start)
+            };
+            // The assembler says the same of a value that has a name.
+            if finding.rule.id == RuleId::X_14 && facts.messages.iter().any(is_unused) {
+                continue;
+            }
             let text = lines.lines().next().unwrap_or_default();
             let text = text.split_once("]: ").map_or(text, |(_, text)| text);
             let more: Vec<&str> =
                 lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with("at line")).collect();
             messages.push(SourceMessage {
-                range: document.outer(source.or_else(node).unwrap_or(0..0)),
+                range: document.outer(range),
                 level: match level {
                     Level::Error => MessageLevel::Error,
                     Level::Warning => MessageLevel::Warning,
@@ -113,39 +116,6 @@ fn add_assembler_messages(document: &SourceDocument, found: &[Diagnostic], messa
     }
 }
 
-/// Values of a document that are shown as unused.
-const MAX_UNUSED: usize = 1000;
-
-impl SourceDocument {
-    /// Returns the unused values that have names, each with its node and its name.
-    pub(super) fn unused_values(&self) -> impl Iterator<Item = (NodeId, &str)> {
-        let known = self.facts().assembled.as_ref().and_then(|assembled| Some((assembled, assembled.program()?)));
-        known.into_iter().flat_map(|(Assembled { origins, .. }, program)| {
-            let unused = pte_transform::prune::unused_parts(program).into_iter().enumerate();
-            let values =
-                unused.flat_map(|(method, unused)| unused.values.into_iter().map(move |value| (method, value)));
-            values.filter_map(|(method, value)| {
-                let node = origins.node(Element::Method(method, Part::Value(value)))?;
-                Some((node, origins.name(method, value)?))
-            })
-        })
-    }
-}
-
-/// Adds a message for each unused value, up to a number: that of the assembler is at the first one, and has the count.
-fn add_unused(document: &SourceDocument, messages: &mut Vec<SourceMessage>) {
-    let message = |(node, name): (NodeId, &str)| SourceMessage {
-        range: document.node_range(node),
-        level: MessageLevel::Hint,
-        code: Code::Unused.as_str(),
-        message: format!("unused value `{}`", pte_model::diagnostics::clipped(name)),
-        related: Vec::new(),
-        unnecessary: true,
-        replacement: None,
-    };
-    messages.extend(document.unused_values().take(MAX_UNUSED).map(message));
-}
-
 fn is_repaired(document: &SourceDocument, at: &Range<usize>) -> bool {
     document.syntax.repairs.has_edit(&document.syntax.repairs.original(at.clone()))
 }
@@ -173,7 +143,7 @@ fn of_diagnostic(document: &SourceDocument, diagnostic: &Diagnostic) -> SourceMe
         code: code.as_str(),
         message: format!("{message}{label}{help}"),
         related: related.iter().map(|(at, label)| (range(at), label.clone())).collect(),
-        unnecessary: false,
+        unnecessary: *code == Code::Unused,
         replacement: diagnostic.replacement().map(str::to_owned),
     }
 }
@@ -193,7 +163,7 @@ fn whole(document: &SourceDocument, at: &Range<usize>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use crate::editor::fixtures::analysis;
-    use crate::editor::results::SourceMessage;
+    use crate::editor::results::{MessageLevel, SourceMessage};
 
     /// Messages as their code and text.
     fn messages(text: &str) -> Vec<String> {
@@ -215,9 +185,30 @@ mod tests {
         let unknown = messages(&RELU.replace("args: [a]", "args: [c]"));
         assert!(unknown.iter().any(|message| message.starts_with("Y-14 `c`: unknown value `c`")), "{unknown:?}");
         let unused = messages(&RELU.replace("    inputs", "      u: {tensor: float32, sizes: [2]}\n    inputs"));
-        assert!(unused.contains(&"Y-40 `u`: unused value `u`".to_owned()), "{unused:?}");
+        assert_eq!(unused, ["Y-40 `u`: unused value in method `f`: `u`: unused"]);
+        let unused = messages(&RELU.replace("inputs: [a]", "inputs: [a, c, d]").replace(
+            "      a:",
+            "      c: &t {tensor: float32, sizes: [2]}\n      d: *t\n      v: *t\n      w: *t\n      a:",
+        ));
+        assert_eq!(unused.len(), 2, "{unused:?}");
         let finding = messages(&std::fs::read_to_string("examples/malformed/buffer_out_of_range.yaml").unwrap());
         assert!(finding.iter().any(|message| message.starts_with("T-21 ")), "{finding:?}");
+    }
+
+    #[test]
+    fn a_cause_has_one_message() {
+        let codes = |text: &str| analysis(text).diagnostics().iter().map(|message| message.code).collect::<Vec<_>>();
+        let declared = RELU.replace("    inputs", "      b: {tensor: float32, sizes: [2]}\n    inputs");
+        assert_eq!(codes(&declared.replace("args: [a], out: b", "args: [a, b]")), ["O-1"]);
+        assert_eq!(codes(&declared.replace("b: {", "b: {storage_offset: 1, ")), ["T-1"]);
+        let call = "      - {kernel: aten::relo.out, args: [a], out: c}\n";
+        let text = RELU.replace("relu", "relo") + call;
+        let found = analysis(&text);
+        let [message] = found.diagnostics() else { panic!("{:?}", found.diagnostics()) };
+        assert_eq!((message.code, message.level, message.related.len()), ("Y-27", MessageLevel::Error, 2));
+        assert_eq!(message.replacement.as_deref(), Some("aten::relu.out"));
+        assert_eq!(codes(&declared.replace("relu", "relo")), ["Y-27"]);
+        assert_eq!(codes(&RELU.replace("aten::relu", "mine::relu")), ["Y-18"]);
     }
 
     #[test]

@@ -302,7 +302,7 @@ impl Model {
                 lines_before: *lines_before,
                 document: (documents.len() > 1).then_some(index + 1),
                 quoted_numbers: quoted.map(|quoted| quoted.start - range.start..quoted.end - range.start).collect(),
-                keeps_duplicates: false,
+                is_edited: false,
             };
             Model { source: Arc::new(source), options: self.options.clone(), answers: Arc::default() }
         };

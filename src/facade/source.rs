@@ -33,8 +33,9 @@ pub struct Source {
     pub document: Option<usize>,
     /// Byte ranges of quoted numbers that replaced variables.
     pub quoted_numbers: Vec<Range<usize>>,
-    /// Equal data are not searched for, which would read all of them.
-    pub keeps_duplicates: bool,
+    /// An editor has the text: each unused value has a message, and equal data are not searched for, which would read
+    /// all of them.
+    pub is_edited: bool,
 }
 
 /// Content of a source.

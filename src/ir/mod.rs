@@ -73,6 +73,16 @@ impl Messages {
         }
     }
 
+    /// Makes a kept warning about a node an error, and returns it; `None` if there is no message with this code.
+    pub fn make_error(&mut self, code: Code, at: NodeId) -> Option<&mut NodeDiagnostic> {
+        let found = self.list.iter_mut().find(|known| known.code == code && known.at == Some(at))?;
+        if !found.is_error() {
+            found.severity = Severity::Error;
+            self.counts = [self.counts[0] + 1, self.counts[1] - 1];
+        }
+        Some(found)
+    }
+
     /// Returns the number of errors, also of those that are not kept.
     pub fn errors(&self) -> usize {
         self.counts[0]

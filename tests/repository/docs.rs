@@ -397,7 +397,11 @@ fn the_limits_are_up_to_date() {
 
 /// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them:
 /// tests/suite/cli.rs and tests/suite/reduce.rs have the messages.
-const CODES_OF_COMMANDS: [(Code, &str); 2] = [
+const CODES_OF_COMMANDS: [(Code, &str); 3] = [
+    (
+        Code::NotExecutable,
+        "a call of `aten::relu.out` has a tensor of 17 dimensions, but the runtime supports 16 at most (T-6)",
+    ),
     (Code::UnmetRequest, "the YAML does not reproduce the file byte for byte"),
     (Code::OperatorList, "line 1: unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
 ];

@@ -21,16 +21,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         signature: Option<&Signature>,
     ) -> Vec<ValueId> {
         let written = self.written_on_stack(name, args);
-        if let Some(signature) = signature {
-            let expected =
-                signature.args.len() + usize::from(signature.result.is_some() || signature.outs().next().is_some());
-            if args.len() != expected {
-                let message =
-                    format!("the stack of {} has {}, found {}", name.value, counted(expected, "entry"), args.len());
-                let warning = Code::NotExecutable.warning(name.id, message).label("the runtime rejects this call");
-                self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
-            }
-        }
         let kinds: Vec<ArgKind> = signature.map_or(Vec::new(), |s| s.args.iter().map(|arg| arg.kind).collect());
         if signature.is_some_and(|signature| signature.outs().next().is_none()) {
             // The index of a result, unlike that of an out, comes after those of the literals.

@@ -9,9 +9,7 @@ use std::collections::{HashMap, HashSet};
 use super::method::MethodResolver;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
-use crate::ir::document::{
-    Action, At, Declaration, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
-};
+use crate::ir::document::{Action, At, Declaration, Literal, NameOrNumber, ParsedTensor, Word};
 use pte_analysis::inference::{self, Inference, Knowledge, Mismatch};
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::diagnostics::{Code, clipped, counted};
@@ -24,6 +22,9 @@ use pte_model::program::{
 use pte_operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use pte_payload::arguments::{self, ArgumentMismatch};
 use pte_yaml::tree::NodeId;
+
+/// Number of results that the message about an unknown operator shows.
+const MAX_RELATED: usize = 4;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions. After an error of an instruction, its results are
@@ -105,6 +106,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Reports a result that cannot be inferred because its operator is unknown.
     fn result_of_unknown(&mut self, result: &Word<'a>, operator: &Word<'a>) {
+        // The warning about the operator is that of the cause.
+        let reported = self.reported_operators.get(&*operator.value).copied();
+        if let Some(reported) = reported.and_then(|at| self.diagnostics.make_error(Code::UnknownOperator, at)) {
+            if reported.related.len() < MAX_RELATED {
+                let label = "not inferred: a custom operator needs `tensor` and `sizes` of its results";
+                reported.related.push((result.id, label.to_owned()));
+            }
+            return;
+        }
         let (name, operator) = (clipped(&result.value), &operator.value);
         let message = format!("the sizes of `{name}` are not known (`{}` is an unknown operator)", clipped(operator));
         let similar = self.similar_operator(operator);
@@ -596,9 +606,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if let Some(order) = &written.dim_order {
             self.noted(data::check_dim_order(order, rank));
-        }
-        if let Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })) = written.memory {
-            self.check_offset(value_of, tensor.scalar_type, offset);
         }
         if let Some(view_of) = &written.view_of {
             self.share(declaration, view_of, tensor);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::literals::describe;
 use super::method::MethodResolver;
 use crate::ir::NodeDiagnostic;
-use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, ParsedPayload, Word};
+use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use pte_model::diagnostics::{Code, SHOWN, clipped, counted};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{BranchStep, Chain, DelegateId, Instruction, OperatorId, ValueId, merged};
@@ -183,18 +183,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 };
                 let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
                 args.iter().for_each(|arg| self.check_declared(arg, help));
-                let payload = delegate_index.item(&self.method.delegates).map(|delegate| &delegate.payload);
-                let expected = match payload {
-                    Some(ParsedPayload::Graph(graph)) => graph.inputs.len() + graph.outputs.len(),
-                    Some(ParsedPayload::Data(_)) | None => 0,
-                };
-                if args.len() < expected {
-                    let expected = counted(expected, "argument");
-                    let message = format!("the graph of this delegate has {expected}, found {}", args.len());
-                    let warning =
-                        Code::NotExecutable.warning(delegate.id, message).label("the runtime rejects this call");
-                    self.diagnostics.push(warning.help("the arguments are the inputs of the graph, then its outputs"));
-                }
                 self.number_views(args);
                 let written = self.unwritten_tensors(args);
                 let args = self.arguments_with_written(args, &[], written);
@@ -306,23 +294,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Warns about a name that is not `namespace::name.overload`, and about an unknown operator of a namespace that the
     /// runtime registers: both are likely typos.
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
-        let Some((namespace, _)) = name.value.split_once("::") else {
-            if self.reported_operators.insert(&name.value) {
-                let warning = Code::UnknownOperator
-                    .warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)))
-                    .label("expected a namespace, a name and an overload, such as aten::add.out");
-                let similar = self.similar_operator(&name.value);
-                self.diagnostics.push(similar.into_iter().fold(warning, NodeDiagnostic::did_you_mean));
-            }
-            return;
-        };
-        let is_registered_namespace =
-            matches!(namespace, "aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy");
-        if !is_registered_namespace || !self.reported_operators.insert(&name.value) {
+        if self.reported_operators.contains_key(&*name.value) {
             return;
         }
-        let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
-        let warning = Code::UnknownOperator.warning(name.id, message).label("unknown");
+        let (message, label) = match name.value.split_once("::") {
+            Some(("aten" | "executorch_prim" | "dim_order_ops" | "quantized_decomposed" | "et_copy", _)) => {
+                (format!("the runtime registers no operator `{}`", clipped(&name.value)), "unknown")
+            }
+            Some(_) => return,
+            None => {
+                let expected = "expected a namespace, a name and an overload, such as aten::add.out";
+                (format!("`{}` is not an operator name", clipped(&name.value)), expected)
+            }
+        };
+        self.reported_operators.insert(&name.value, name.id);
+        let warning = Code::UnknownOperator.warning(name.id, message).label(label);
         let similar = self.similar_operator(&name.value);
         self.diagnostics.push(similar.into_iter().fold(warning, NodeDiagnostic::did_you_mean));
     }

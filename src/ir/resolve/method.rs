@@ -49,8 +49,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) slots: Vec<(u32, NumberedValue)>,
     /// Value indices of the literal items of each declared list.
     pub(super) item_numbers: HashMap<usize, Vec<Option<ValueId>>>,
-    /// Unknown operators of this method and of those before it that a warning reports.
-    pub(super) reported_operators: HashSet<&'d str>,
+    /// Unknown operators of this method and of those before it that a warning reports, each with its node.
+    pub(super) reported_operators: HashMap<&'d str, NodeId>,
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
     pub(super) op_indices: HashMap<&'d str, OperatorId>,
@@ -124,7 +124,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             next: 0,
             slots: Vec::with_capacity(values.len()),
             item_numbers: HashMap::new(),
-            reported_operators: HashSet::new(),
+            reported_operators: HashMap::new(),
             operators: IndexMap::new(),
             op_indices: HashMap::new(),
             declarations: HashMap::new(),

@@ -83,7 +83,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         ..Origins::default()
     };
     let (mut all_tests, mut invalid_tests) = (Vec::new(), Vec::new());
-    let mut reported_operators = HashSet::new();
+    let mut reported_operators = HashMap::new();
     let (mut diagnostics, mut gaps) = (Messages::default(), Vec::new());
     if let Some(methods) = &document.methods {
         let mut lookup = OperatorLookup::default();
@@ -139,7 +139,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         has_methods: document.methods.is_some(),
         diagnostics: diagnostics.into_list(),
         gaps,
-        reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
+        reported_operators: reported_operators.into_keys().map(str::to_owned).collect(),
         files: finder.opened,
     })
 }

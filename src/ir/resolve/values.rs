@@ -136,15 +136,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let is_floating = scalar_type.is_some_and(ScalarType::is_differentiable);
         tensor.requires_grad = self.method.requires_grad && is_floating && written.data.is_some() && !written.mutable;
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
-        self.check_memory(value, written, scalar_type);
+        self.check_memory(value, written);
         for (attribute, value) in &written.attributes {
             (TENSOR_ATTRIBUTES[*attribute].set)(&mut tensor, *value);
-        }
-        if tensor.storage_offset != 0 {
-            let name = &value.name;
-            let warning =
-                Code::NotExecutable.warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
-            self.diagnostics.push(warning.label("the runtime rejects it"));
         }
         let is_view = written.view_of.is_some();
         let has_open_size = is_view && stated.is_some_and(|sizes| sizes.contains(&-1));
@@ -185,13 +179,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         tensor
     }
 
-    /// Reports placement, offset and data index of a tensor that contradict its other properties.
-    fn check_memory(
-        &mut self,
-        value: &'d Declaration<'a>,
-        written: &document::ParsedTensor<'a>,
-        scalar_type: Option<ScalarType>,
-    ) {
+    /// Reports placement and data index of a tensor that contradict its other properties.
+    fn check_memory(&mut self, value: &'d Declaration<'a>, written: &document::ParsedTensor<'a>) {
         let name = &value.name;
         let wrong = match (written.mutable, written.memory) {
             (false, Some(MemoryPlacement::Auto | MemoryPlacement::In(_))) if written.data.is_some() => {
@@ -213,11 +202,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         if let Some((message, label)) = wrong {
             self.error(Code::MemoryPlacement, name.id, message, label);
-        }
-        if let (Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })), Some(scalar_type)) =
-            (written.memory, scalar_type)
-        {
-            self.check_offset(value, scalar_type, offset);
         }
         if let Some(index) = &written.data_buffer_idx
             && (written.data.is_some() || written.external.is_none())
@@ -276,17 +260,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let index = written.data_buffer_idx.as_ref().map(|index| index.value);
         Some((sizes, if written.external.is_some() { TensorData::Elsewhere(index) } else { TensorData::None }))
-    }
-
-    /// Warns of an explicit offset that is not a multiple of the element size.
-    pub(super) fn check_offset(&mut self, value: &Declaration<'a>, scalar_type: ScalarType, offset: u64) {
-        let element = scalar_type.element_size();
-        if !offset.is_multiple_of(element) {
-            let (at, name) = (value.name.id, &value.name.value);
-            let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
-            self.diagnostics
-                .push(Code::NotExecutable.warning(at, message).label("kernels may crash or read incorrect values"));
-        }
     }
 
     /// Returns the declared element type of the base of a view.

@@ -147,7 +147,7 @@ codes! {
     40 Unused "unused" "A value, a result or data are not used."
     41 IneffectiveOverride "ineffective-override" "A field override changes nothing."
     42 RenumberedValue "renumbered-value" "An explicit index leaves a gap, so the value gets another index."
-    43 NotExecutable "not-executable" "The runtime or its kernels reject or misread the program at this position."
+    43 NotExecutable "not-executable" "No build of the runtime has the kernels that the program calls."
     44 DroppedMetadata "dropped-metadata" "Metadata of a .safetensors are dropped."
 
     // Inputs of commands and of the Rust interface.
