@@ -62,6 +62,15 @@ const savedFile = async (document, uri) => (document?.isDirty || document?.isUnt
 // Shows a title while something runs.
 const during = (title, task) => vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, task);
 
+// A feature of a client without which the server would have all files of the workspace watched: `Data` watches those that
+// texts name, also elsewhere.
+const OWN_WATCHERS = {
+  fillClientCapabilities: ({ workspace }) => (workspace.didChangeWatchedFiles.dynamicRegistration = false),
+  initialize() {},
+  getState: () => ({ kind: 'static' }),
+  clear() {},
+};
+
 // The language server, what its commands answer, and reports.
 class Server {
   constructor(settings) {
@@ -121,6 +130,7 @@ class Server {
     });
     const client = new LanguageClient('pte-emit', 'pte-emit', { command: command(), args: ['lsp'] }, options);
     const usual = client.createDefaultErrorHandler();
+    client.registerFeature(OWN_WATCHERS);
     try {
       await Promise.race([client.start(), ended]);
       if (!client.isRunning()) await ended;
@@ -176,15 +186,16 @@ class Server {
   configure(change) {
     if (change.affectsConfiguration('pte-emit.path')) return this.restart();
     if (!change.affectsConfiguration('pte-emit')) return undefined;
+    return this.sendSettings();
+  }
+
+  sendSettings() {
     return this.notify('workspace/didChangeConfiguration', { settings: { 'pte-emit': this.values() } });
   }
 
-  // Tells the server about a change that is in no text, after which the editor asks for inlay hints again.
+  // Tells the server about a change that is in no text.
   async notify(method, params) {
-    if (!this.client?.isRunning()) return;
-    await this.client.sendNotification(method, params);
-    const hints = this.client.getFeature('textDocument/inlayHint');
-    for (const document of vscode.workspace.textDocuments) hints.getProvider(document)?.onDidChangeInlayHints.fire();
+    if (this.client?.isRunning()) await this.client.sendNotification(method, params);
   }
 
   // Runs a command of the server on a file, after the text is saved, and shows its answer.
@@ -380,8 +391,8 @@ async function activate(context) {
     vscode.workspace.onDidSaveTextDocument((document) => server.update(document)),
     vscode.workspace.onDidChangeConfiguration((change) => server.configure(change)),
     vscode.window.onDidChangeActiveColorTheme(() => server.panels.forEach((panel) => server.draw(panel))),
-    // The server learns the folders, whose names it finds, when it starts.
-    vscode.workspace.onDidChangeWorkspaceFolders(() => server.restart()),
+    // Relative settings are found from the first folder.
+    vscode.workspace.onDidChangeWorkspaceFolders(() => server.sendSettings()),
     vscode.commands.registerCommand('pte-emit.assemble', () => server.assemble(vscode.window.activeTextEditor?.document)),
     vscode.commands.registerCommand('pte-emit.showReport', () => server.showReport(vscode.window.activeTextEditor?.document)),
     vscode.commands.registerCommand('pte-emit.restart', () => server.restart()),

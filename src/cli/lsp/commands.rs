@@ -115,21 +115,24 @@ fn output(arguments: &[String], page: Option<TempPath>, stop: &StopFlag) -> Resu
     let status = wait(&mut child, stop).map_err(|error| format!("cannot wait for {}: {error}", own.display()))?;
     let Some(status) = status else { return Err(ResponseError::new(ErrorCode::RequestCancelled, "cancelled")) };
     // A process that the command has left behind may keep the ends open.
-    let text = [stdout, stderr].map(|bytes| bytes.recv_timeout(GRACE).unwrap_or_default());
+    let open = "(a process that is still running has the output)\n";
+    let text = [stdout, stderr].map(|bytes| bytes.recv_timeout(GRACE).unwrap_or_else(|_| open.into()));
     let text = text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
     // The client removes a report that it has shown; that of a command that fails is removed here.
     let page = page.filter(|_| status.success()).and_then(|page| page.keep().ok()).map(|page| uri_of(&page));
     Ok(json!({"text": text, "status": status.code(), "file": page}))
 }
 
-/// Reads an output in a thread of its own; what exceeds the limit is dropped.
+/// Reads an output in a thread of its own; what exceeds the limit is left out, which the last line says.
 fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             let _ = pipe.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
-            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+            if let Ok(more @ 1..) = std::io::copy(&mut pipe, &mut std::io::sink()) {
+                bytes.extend(format!("\n({more} more bytes are left out)\n").into_bytes());
+            }
         }
         let _ = sender.send(bytes);
     });
@@ -157,4 +160,16 @@ fn wait(child: &mut Child, stop: &StopFlag) -> std::io::Result<Option<ExitStatus
     let _ = child.kill();
     child.wait()?;
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_of_an_output_is_said() {
+        let text = |size| String::from_utf8(read(Some(std::io::repeat(b'x').take(size))).recv().unwrap()).unwrap();
+        assert_eq!(text(3), "xxx");
+        assert!(text(MAX_OUTPUT + 5).ends_with("x\n(5 more bytes are left out)\n"));
+    }
 }
