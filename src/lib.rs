@@ -215,7 +215,7 @@ pub mod operators {
 /// Answers for editors about YAML that is being written (docs/editors.md).
 pub mod language {
     pub use crate::editor::{
-        Analysis, CallSignature, CompletionItem, CompletionKind, DataFile, FileLink, HintKind, Hover, InlayHint,
+        Analysis, ArrayFile, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint,
         LanguageOptions, LensKind, MAX_TEXT, MessageLevel, MethodLens, NameKind, OffsetUnits, OutlineItem, OutlineKind,
         Reference, SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind, UnitOffsets, explain,
     };

@@ -194,8 +194,13 @@ impl Server {
                 self.is_shut_down = true;
                 transport::respond(&id, Ok(Value::Null));
             }
-            "workspace/executeCommand" => self.command(id, params),
+            "workspace/executeCommand" if params["command"] != commands::MOVE_DATA => self.command(id, params),
             _ => {
+                // It is about a text as it is in the editor.
+                let (method, params) = match &*method {
+                    "workspace/executeCommand" => (answers::MOVE_DATA.to_owned(), params["arguments"][0].clone()),
+                    _ => (method, params),
+                };
                 let uri = params["textDocument"]["uri"].as_str().map(str::to_owned);
                 self.pending.requests().insert(Pending::of_id(&id), Waiting { uri, ..Waiting::default() });
                 // The thread ends after this one.
@@ -342,7 +347,8 @@ fn folders(params: &Value) -> Vec<PathBuf> {
 
 /// Returns what the server can do.
 fn capabilities(client: Client) -> Value {
-    let commands: Vec<&str> = commands::COMMANDS.iter().map(|(name, _)| *name).collect();
+    let commands = commands::COMMANDS.iter().map(|(name, _)| *name);
+    let commands: Vec<&str> = commands.chain(client.edits.then_some(commands::MOVE_DATA)).collect();
     let legend = json!({"tokenTypes": answers::TOKEN_TYPES, "tokenModifiers": answers::TOKEN_MODIFIERS});
     json!({
         "capabilities": {
@@ -498,7 +504,7 @@ impl Analyst {
     fn subject<'a>(&'a self, uri: &'a str, text: &'a AnalysedText) -> Subject<'a> {
         let new = || self.analysed(uri, path_of(uri).as_deref(), &text.open.text);
         let Analysed { analysis, positions, .. } = text.analysed.get_or_init(new);
-        Subject { uri, analysis, positions, client: self.client }
+        Subject { uri, version: text.open.version, analysis, positions, client: self.client }
     }
 
     /// Sends the messages of a text.

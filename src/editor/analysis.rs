@@ -36,8 +36,8 @@ pub const MAX_TEXT: usize = 64 << 20;
 ///
 /// // The results are plain data.
 /// use pte_emit::language::{
-///     CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LensKind, MethodLens,
-///     NameKind, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, TextEdit, TokenKind,
+///     ArrayFile, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LensKind,
+///     MethodLens, NameKind, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, TextEdit, TokenKind,
 /// };
 /// let hover: Hover = linear.hover(mm).unwrap();
 /// assert_eq!((&linear.text()[hover.range], linear.definition(mm)), ("mm", Some(mm..mm + 2)));
@@ -56,13 +56,15 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// assert_eq!(linear.names()[0].name, outline[0].name);
 /// let tokens: Vec<SemanticToken> = linear.tokens();
 /// assert_eq!(tokens[0].kind, TokenKind::Key);
+/// let moved: Option<ArrayFile> = linear.data_file(mm);
+/// assert_eq!(moved, None);
 /// let actions: Vec<SourceAction> = linear.actions(mm..mm);
 /// assert_eq!(actions[0].title, "declare this result");
 /// assert!(linear.formatting()?.is_empty());
 /// let lenses: Vec<MethodLens> = linear.lenses();
 /// assert_eq!(lenses[0].kind, LensKind::Run);
 /// let links: Vec<FileLink> = linear.links();
-/// assert!(linear.data_file(mm).is_none() && links.is_empty() && !linear.folding().is_empty() && linear.selection(mm)[0].contains(&mm));
+/// assert!(links.is_empty() && !linear.folding().is_empty() && linear.selection(mm)[0].contains(&mm));
 ///
 /// // Half a document.
 /// let half = text.split_once("out: mm").unwrap().0;

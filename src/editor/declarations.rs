@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::analysis::{Analysis, SourceDocument};
 use super::edits;
 use super::places::{self, Trail};
-use super::results::{DataFile, SourceAction, TextEdit};
+use super::results::{ArrayFile, SourceAction, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol};
 use crate::ir::yaml;
 use pte_model::diagnostics::{Code, clipped};
@@ -143,7 +143,7 @@ impl Analysis {
 
     /// Returns a file with the numbers of a tensor that are at an offset, and the changes by which the tensor has its
     /// data from there; `None` if there are no numbers, the text has errors, or NumPy has no such elements.
-    pub fn data_file(&self, at: usize) -> Option<DataFile> {
+    pub fn data_file(&self, at: usize) -> Option<ArrayFile> {
         let (document, at) = self.at(at)?;
         let Trail { places, .. } = places::trail(&document.syntax, at);
         let index = places.iter().position(|place| place.is_value_of("tensor", "data"))?;
@@ -167,10 +167,11 @@ impl Analysis {
         let folder = &document.source.files.folder;
         let names = std::iter::once(format!("{stem}.npy")).chain((2..100).map(|number| format!("{stem}_{number}.npy")));
         let file = names.into_iter().find(|name| !name.starts_with('.') && !folder.join(name).exists())?;
+        document.source.files.check(folder).ok()?;
         let is_json = edits::is_json(document, declaration.node);
         let text = edits::value(&format!("{{npy: {}}}", yaml::text(&file)), is_json)?;
         let edits = vec![TextEdit { range: document.node_range(data.node.id), text }];
-        Some(DataFile { path: folder.join(file), content, edits })
+        Some(ArrayFile { path: folder.join(file), content, edits })
     }
 }
 

@@ -35,7 +35,7 @@ pub use analysis::{Analysis, MAX_TEXT};
 pub use hover::explain;
 pub use options::LanguageOptions;
 pub use results::{
-    CallSignature, CompletionItem, CompletionKind, DataFile, FileLink, HintKind, Hover, InlayHint, LensKind,
+    ArrayFile, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint, LensKind,
     MessageLevel, MethodLens, OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, SourceMessage,
     TextEdit, TokenKind,
 };

@@ -214,9 +214,10 @@ impl Analysis {
                 continue;
             };
             for (key, node) in methods {
-                let tests = match places::entry(node, "tests").map(|tests| &tests.value) {
-                    Some(NodeValue::List(tests)) => tests.len(),
-                    _ => 0,
+                let part = document.node_range(node.id);
+                let (tests, part_of_tests) = match places::entry(node, "tests") {
+                    Some(SourceNode { id, value: NodeValue::List(tests) }) => (tests.len(), document.node_range(*id)),
+                    _ => (0, part.clone()),
                 };
                 let run = [(LensKind::Run, "run".to_owned())];
                 let test = [
@@ -229,6 +230,10 @@ impl Analysis {
                 let method = key.text.to_string();
                 found.extend(all.map(|(kind, title)| MethodLens {
                     range: range.clone(),
+                    part: match kind {
+                        LensKind::Test | LensKind::Bless => part_of_tests.clone(),
+                        LensKind::Run | LensKind::Memory | LensKind::Report => part.clone(),
+                    },
                     method: method.clone(),
                     kind,
                     title,

@@ -240,7 +240,7 @@ pub struct SourceAction {
 /// A file for data that a text has, with the changes by which the text refers to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct DataFile {
+pub struct ArrayFile {
     /// Path of a file that does not exist.
     pub path: std::path::PathBuf,
     /// Content, as `.npy`.
@@ -274,6 +274,8 @@ pub enum LensKind {
 pub struct MethodLens {
     /// Name of the method.
     pub range: Range<usize>,
+    /// The part of the text that it is about: the method, or its tests.
+    pub part: Range<usize>,
     /// Method.
     pub method: String,
     /// Question.

@@ -761,6 +761,54 @@ fn commands_are_those_of_the_command_line() {
     client.close();
 }
 
+/// Numbers of a text are written to a file, to which the client is asked to refer; the assembled bytes are the same.
+#[test]
+fn numbers_are_moved_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = folder.path().join("m.yaml");
+    let text = "methods: {f: {values: {w: {tensor: int16, sizes: [2, 2], data: [[1, 2], [3, 4]]}}, outputs: [w], tests: [{}]}}\n";
+    std::fs::write(&yaml, text).unwrap();
+    let mut client = Client::raw();
+    let workspace = json!({"applyEdit": true, "workspaceEdit": {"documentChanges": true}});
+    client.request("initialize", json!({"capabilities": {"workspace": workspace}}));
+    client.notify("initialized", json!({}));
+    let uri = uri(&yaml);
+    client.open(&uri, text);
+    let at = |word: &str| json!({"line": 0, "character": text.find(word).unwrap()});
+    let actions = |client: &mut Client, word: &str| {
+        let params = json!({"textDocument": {"uri": uri}, "range": {"start": at(word), "end": at(word)}, "context": {"diagnostics": []}});
+        let found = client.request("textDocument/codeAction", params);
+        let found = found.as_array().unwrap().iter().map(|action| action["command"].clone());
+        found.filter(|command| !command.is_null()).collect::<Vec<Value>>()
+    };
+    let bless = actions(&mut client, "{}");
+    assert_eq!(
+        (bless.len(), &bless[0]["command"], &bless[0]["arguments"]),
+        (1, &json!("pte-emit.bless"), &json!([uri, "f"]))
+    );
+    let moved = actions(&mut client, "3, 4");
+    assert_eq!((moved.len(), &moved[0]["title"]), (1, &json!("move these numbers to `w.npy`")));
+    let id = client.start("workspace/executeCommand", moved[0].clone());
+    let request = client.until(|message| message["method"] == "workspace/applyEdit");
+    let answer = client.until(|message| message["id"] == id);
+    assert!(answer["result"].as_str().unwrap().ends_with("/w.npy"), "{answer}");
+    let change = &request["params"]["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"], json!({"uri": uri, "version": 1}));
+    assert_eq!(change["edits"][0]["newText"], "{npy: w.npy}");
+    std::fs::write(&yaml, text.replace("[[1, 2], [3, 4]]", "{npy: w.npy}")).unwrap();
+    let [before, after] =
+        [pte_emit::Model::from_yaml("m.yaml", text, folder.path()), pte_emit::Model::open(&yaml).unwrap()];
+    assert!(before.diff(&after, &Default::default()).unwrap().is_empty());
+    // The text has changed since; a file that exists stays as it is.
+    client.notify(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "{}"}]}),
+    );
+    let late = client.answer("workspace/executeCommand", moved[0].clone());
+    assert_eq!(late["error"]["message"], "no numbers of a tensor that NumPy has are here");
+    client.close();
+}
+
 /// Commands have the variables and the folder of the settings; a configuration may be a section, its content or null.
 #[test]
 fn commands_have_the_settings() {

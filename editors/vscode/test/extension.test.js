@@ -101,6 +101,7 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     Object.assign(state.settings, { 'pte-emit.runtime': null, 'pte-emit.confine': os.tmpdir() + '/nowhere' });
     await state.fire('onDidChangeConfiguration', { affectsConfiguration: (section) => section === 'pte-emit' });
     await until('confinement', () => found(made)?.some((message) => /to which files are confined/.test(message)));
+    await until('hints', () => asked > 0);
     assert.deepStrictEqual([asked, state.warnings.length], [1, 1]);
   });
 
@@ -307,7 +308,7 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
 
   check('the manifest names the commands', async (start) => {
     const { state } = await start();
-    const own = Object.keys(state.commands).filter((command) => !['run', 'test', 'bless', 'memory', 'report'].some((of) => command === `pte-emit.${of}`));
+    const own = Object.keys(state.commands).filter((command) => !['run', 'test', 'bless', 'memory', 'report', 'moveData'].some((of) => command === `pte-emit.${of}`));
     assert.deepStrictEqual(own.sort(), manifest.contributes.commands.map(({ command }) => command).sort());
   });
 }

@@ -1,18 +1,20 @@
 //! Requests about a text, and their answers: those of [`Analysis`], in the words of the protocol.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::ops::Range;
 
 use pte_emit::language::{
-    Analysis, CompletionItem, CompletionKind, HintKind, MessageLevel, NameKind, OutlineItem, OutlineKind, SourceAction,
-    SourceMessage, TextEdit, TokenKind,
+    Analysis, ArrayFile, CompletionItem, CompletionKind, HintKind, LensKind, MessageLevel, NameKind, OutlineItem,
+    OutlineKind, SourceAction, SourceMessage, TextEdit, TokenKind,
 };
 use serde_json::{Value, json};
 
 use super::commands;
-use super::documents::uri_of;
+use super::documents::{path_of, uri_of};
 use super::positions::Positions;
 use super::settings::Client;
-use super::transport::{ErrorCode, ResponseError};
+use super::transport::{self, ErrorCode, ResponseError};
 
 /// Address of the pages that explain codes.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/");
@@ -20,6 +22,9 @@ const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/HEAD/docs/");
 /// Size of a text in bytes above which its first messages are sent before the others: below, all are known soon, and
 /// two lists would flicker.
 pub const LARGE: usize = 1 << 20;
+
+/// Request of the server to itself: see [`commands::MOVE_DATA`].
+pub const MOVE_DATA: &str = "textDocument/moveData";
 
 /// Types of tokens, by their numbers in the protocol.
 pub const TOKEN_TYPES: &[&str] =
@@ -31,6 +36,8 @@ pub const TOKEN_MODIFIERS: &[&str] = &["declaration", "modification"];
 pub struct Subject<'a> {
     /// URI.
     pub uri: &'a str,
+    /// Version.
+    pub version: i64,
     /// Analysis.
     pub analysis: &'a Analysis,
     /// Positions of the text.
@@ -69,6 +76,7 @@ impl Subject<'_> {
             "textDocument/codeAction" => self.actions(self.range_of(params)?, params),
             "textDocument/codeLens" => self.lenses(),
             "textDocument/formatting" => self.edits(&self.analysis.formatting()?),
+            MOVE_DATA => self.move_data(self.at(params)?)?,
             _ => return Err(ResponseError::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         })
     }
@@ -301,7 +309,40 @@ impl Subject<'_> {
             }
             found
         };
-        self.analysis.actions(range).iter().map(action).collect()
+        let mut found: Vec<Value> = self.analysis.actions(range.clone()).iter().map(action).collect();
+        let command = |title: &str, kind: &str, name: &str, arguments: Value| {
+            let command = json!({"title": title, "command": name, "arguments": arguments});
+            json!({"title": title, "kind": kind, "command": command})
+        };
+        let is_file = self.client.edits && path_of(self.uri).is_some();
+        if let Some(file) = self.analysis.data_file(range.start).filter(|_| is_file) {
+            let title = format!("move these numbers to `{}`", file.path.file_name().unwrap_or_default().display());
+            let position = self.positions.position(range.start);
+            let at = json!({"textDocument": {"uri": self.uri}, "position": position});
+            found.push(command(&title, "refactor.extract", commands::MOVE_DATA, json!([at])));
+        }
+        let lenses = self.analysis.lenses();
+        for lens in lenses.iter().filter(|lens| lens.kind == LensKind::Bless && lens.part.contains(&range.start)) {
+            let name = commands::name_of(lens.kind);
+            found.push(command(&lens.title, "refactor.rewrite", name, json!([self.uri, lens.method])));
+        }
+        found.into()
+    }
+
+    /// Writes the file with the numbers at an offset, and asks the client to refer to it in the text.
+    fn move_data(&self, at: usize) -> Result<Value, ResponseError> {
+        let ArrayFile { path, content, edits, .. } =
+            self.analysis.data_file(at).ok_or_else(|| "no numbers of a tensor that NumPy has are here".to_owned())?;
+        let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
+        let mut file = File::create_new(&path).map_err(failed)?;
+        file.write_all(&content).map_err(|error| {
+            let _ = std::fs::remove_file(&path);
+            failed(error)
+        })?;
+        let document = json!({"uri": self.uri, "version": self.version});
+        let change = json!({"textDocument": document, "edits": self.edits(&edits)});
+        transport::request("workspace/applyEdit", &json!({"edit": {"documentChanges": [change]}}));
+        Ok(uri_of(&path).into())
     }
 
     fn lenses(&self) -> Value {

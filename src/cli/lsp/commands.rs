@@ -26,6 +26,9 @@ pub const COMMANDS: &[(&str, LensKind)] = &[
     ("pte-emit.report", LensKind::Report),
 ];
 
+/// Command that moves numbers of a text to a file. It changes the text in the editor.
+pub const MOVE_DATA: &str = "pte-emit.moveData";
+
 /// Bytes of each output that an answer has.
 const MAX_OUTPUT: u64 = 16 << 20;
 /// Time between two looks at whether the command is cancelled.

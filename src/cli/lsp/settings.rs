@@ -18,6 +18,8 @@ pub struct Client {
     pub snippets: bool,
     /// The server may create progress of its own.
     pub progress: bool,
+    /// The server may change a text of some version.
+    pub edits: bool,
     /// The server may ask for notifications about files.
     pub watches_files: bool,
     /// Answers that it asks for again when the server says so.
@@ -36,6 +38,7 @@ impl Client {
             encoding: if has_utf8 { OffsetUnits::Utf8 } else { OffsetUnits::Utf16 },
             snippets: capabilities["textDocument"]["completion"]["completionItem"]["snippetSupport"] == true,
             progress: capabilities["window"]["workDoneProgress"] == true,
+            edits: workspace["applyEdit"] == true && workspace["workspaceEdit"]["documentChanges"] == true,
             watches_files: workspace["didChangeWatchedFiles"]["dynamicRegistration"] == true,
             refreshes: ["inlayHint", "codeLens", "semanticTokens"].map(refreshes),
         }
