@@ -17,5 +17,6 @@ pub mod bytes;
 pub mod format;
 pub mod quotes;
 pub mod repeat;
+mod runs;
 pub mod template;
 pub mod tree;

@@ -14,6 +14,8 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrI
 use pte_model::diagnostics::{Code, Diagnostic, clipped};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
+use crate::runs::{self, Part, Run, Runs};
+
 /// Id of a node, counted from 0 in source order; keys count, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(pub u32);
@@ -166,12 +168,12 @@ pub fn beyond_float64(written: &str) -> String {
 }
 
 fn parse_yaml(text: &str) -> Result<SourceNode<'_>, SyntaxError> {
-    TreeBuilder::new(text, false).build().map(|(node, _)| node)
+    built(text, false).map(|tree| tree.root)
 }
 
 /// Byte ranges of all nodes by id. Empty if the source cannot be parsed.
 pub fn spans(text: &str) -> Vec<Range<usize>> {
-    TreeBuilder::new(text, true).build().map_or_else(|_| Vec::new(), |(_, spans)| spans)
+    built(text, true).map_or_else(|_| Vec::new(), |tree| tree.spans)
 }
 
 /// Parses a source, with the byte range of each node by id, from its first character to its last one. A list or map in
@@ -209,12 +211,34 @@ pub struct LocatedTree<'a> {
 /// # Errors
 /// The first [`SyntaxError`].
 pub fn parse_located(text: &str) -> Result<LocatedTree<'_>, SyntaxError> {
-    let mut builder = TreeBuilder::new(text, true);
-    let root = builder.run()?;
-    let (spans, ends) = (builder.spans.unwrap_or_default(), builder.ends);
-    // Some numbers of JSON are rounded in another way.
-    let root = if is_json(text) { parse(text)? } else { root };
-    Ok(LocatedTree { root, spans, ends })
+    let mut tree = built(text, true)?;
+    if is_json(text) {
+        // Some numbers of JSON are rounded in another way.
+        tree.root = parse(text)?;
+    }
+    Ok(tree)
+}
+
+/// Parses YAML; positions are empty if they are not requested.
+fn built(text: &str, with_spans: bool) -> Result<LocatedTree<'_>, SyntaxError> {
+    let runs = Runs::new(text, |scalar| {
+        let is_number = scalar.starts_with(|first: char| matches!(first, '0'..='9' | '+' | '-' | '.'));
+        !is_number || plain(scalar.into()).is_ok()
+    });
+    built_with(text, with_spans, runs)
+}
+
+fn built_with(text: &str, with_spans: bool, mut runs: Runs) -> Result<LocatedTree<'_>, SyntaxError> {
+    loop {
+        let mut builder = TreeBuilder::new(text, &runs, with_spans);
+        let root = builder.run();
+        let TreeBuilder { spans, ends, confirmed, .. } = builder;
+        if confirmed == runs.len() {
+            return root.map(|root| LocatedTree { root, spans: spans.unwrap_or_default(), ends });
+        }
+        // The next run is something else, such as lines of a text, or there is an error before it.
+        runs.truncate(confirmed);
+    }
 }
 
 /// Returns true for a source that may be JSON.
@@ -256,9 +280,12 @@ pub(crate) fn parser_with_comments(text: &str) -> Parser<'_, StrInput<'_>> {
 }
 
 /// Builds the tree from the events of the parser, without recursion.
-struct TreeBuilder<'a> {
+struct TreeBuilder<'a, 'r> {
     text: &'a str,
-    parser: Parser<'a, StrInput<'a>>,
+    /// Runs of lines of which the parser reads the first one.
+    runs: &'r Runs,
+    /// Number of runs that are in a list or a map.
+    confirmed: usize,
     next: u32,
     /// Open lists and maps.
     open: Vec<OpenNode<'a>>,
@@ -295,13 +322,18 @@ struct OpenNode<'a> {
     /// Of a map: the key whose value is next.
     key: Option<MapKey<'a>>,
     is_map: bool,
+    /// It is in brackets.
+    is_flow: bool,
+    /// It is the item or entry in the first line of a run.
+    is_first_of_run: bool,
 }
 
-impl<'a> TreeBuilder<'a> {
-    fn new(text: &'a str, with_spans: bool) -> TreeBuilder<'a> {
+impl<'a, 'r> TreeBuilder<'a, 'r> {
+    fn new(text: &'a str, runs: &'r Runs, with_spans: bool) -> TreeBuilder<'a, 'r> {
         TreeBuilder {
             text,
-            parser: parser(text),
+            runs,
+            confirmed: 0,
             next: 0,
             open: Vec::new(),
             items: Vec::new(),
@@ -316,18 +348,17 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// Reads all events. Returns the tree, and the spans if they are requested.
-    fn build(mut self) -> Result<(SourceNode<'a>, Vec<Range<usize>>), SyntaxError> {
-        let root = self.run()?;
-        Ok((root, self.spans.unwrap_or_default()))
-    }
-
     /// Reads all events, and returns the tree.
     fn run(&mut self) -> Result<SourceNode<'a>, SyntaxError> {
-        while let Some(event) = self.parser.next_event() {
-            let (event, span) = event
-                .map_err(|error| not_closed(self.text, &error).unwrap_or_else(|| scan_error(self.text, &error)))?;
-            self.event(event, &span)?;
+        let runs = self.runs;
+        let text = runs.shortened(self.text);
+        let mut parser = parser(&text);
+        while let Some(event) = parser.next_event() {
+            let (event, span) = event.map_err(|error| {
+                let error = not_closed(&text, &error).unwrap_or_else(|| scan_error(&text, &error));
+                SyntaxError { span: runs.range(error.span), ..error }
+            })?;
+            self.event(event, &runs.range(range(&text, &span)))?;
         }
         Ok(self.root.take().unwrap_or_else(|| {
             if let Some(spans) = &mut self.spans {
@@ -338,22 +369,17 @@ impl<'a> TreeBuilder<'a> {
         }))
     }
 
-    fn event(&mut self, event: Event<'a>, span: &Span) -> Result<(), SyntaxError> {
+    fn event(&mut self, event: Event<'_>, span: &Range<usize>) -> Result<(), SyntaxError> {
         if self.root.is_some() && event.is_node() {
             return Err(self.error(span, "the file has several documents; expected one"));
         }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
+                let text = self.borrowed(text, span.start);
                 if self.is_key() {
                     return self.key(text, style, anchor, tag.as_deref(), span);
                 }
-                let value = scalar(text, style, tag.as_deref()).map_err(|(code, message)| SyntaxError {
-                    code,
-                    span: range(self.text, span),
-                    message,
-                })?;
-                let id = self.id(span);
-                self.place(SourceNode { id, value }, anchor, span)
+                self.scalar(scalar(text, style, tag.as_deref()), anchor, span)
             }
             Event::SequenceStart(_, anchor, tag) => self.begin(false, anchor, tag.as_deref(), span),
             Event::MappingStart(_, anchor, tag) => self.begin(true, anchor, tag.as_deref(), span),
@@ -364,14 +390,57 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    fn id(&mut self, span: &Span) -> NodeId {
+    /// Returns a part of the shortened text as one of the text: a scalar begins where its node does, or after a quote.
+    fn borrowed(&self, part: Cow<'_, str>, start: usize) -> Cow<'a, str> {
+        let Cow::Borrowed(part) = part else { return part.into_owned().into() };
+        let same = |start| self.text.get(start..start + part.len()).filter(|same| *same == part);
+        same(start).or_else(|| same(start + 1)).map_or_else(|| part.to_owned().into(), Cow::Borrowed)
+    }
+
+    /// Adds the other lines of a run, after the first one.
+    fn lines(&mut self, run: &Run) -> Result<(), SyntaxError> {
+        let text = self.text;
+        let (mut start, mut found) = (run.others.start, Ok(()));
+        for line in text.get(run.others.clone()).unwrap_or_default().split_inclusive('\n') {
+            let mut part = |part, range: Range<usize>| {
+                let span = start + range.start..start + range.end;
+                found = self.part(part, &text[span.clone()], &span);
+                found.is_ok().then_some(())
+            };
+            _ = runs::read(line, &mut part);
+            start += line.len();
+            found.clone()?;
+        }
+        found
+    }
+
+    fn part(&mut self, part: Part, text: &'a str, span: &Range<usize>) -> Result<(), SyntaxError> {
+        match part {
+            Part::Begin { is_map } => self.begin(is_map, 0, None, span),
+            Part::End => self.end(span),
+            Part::Key => self.key(text.into(), ScalarStyle::Plain, 0, None, span),
+            Part::Scalar => self.scalar(plain(text.into()), 0, span),
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        value: Result<NodeValue<'a>, (Code, String)>,
+        anchor: usize,
+        span: &Range<usize>,
+    ) -> Result<(), SyntaxError> {
+        let value = value.map_err(|(code, message)| SyntaxError { code, span: span.clone(), message })?;
+        let id = self.id(span);
+        self.place(SourceNode { id, value }, anchor, span)
+    }
+
+    fn id(&mut self, span: &Range<usize>) -> NodeId {
         let id = NodeId(self.next);
         self.next = self.next.saturating_add(1);
         if let Some(spans) = &mut self.spans {
-            let range = range(self.text, span);
-            self.end = if range.is_empty() { self.end } else { range.end };
-            self.ends.push(range.end);
-            spans.push(range);
+            self.end = if span.is_empty() { self.end } else { span.end };
+            self.ends.push(span.end);
+            spans.push(span.clone());
         }
         id
     }
@@ -387,7 +456,7 @@ impl<'a> TreeBuilder<'a> {
         style: ScalarStyle,
         anchor: usize,
         tag: Option<&Tag>,
-        span: &Span,
+        span: &Range<usize>,
     ) -> Result<(), SyntaxError> {
         let is_plain = style == ScalarStyle::Plain && tag.is_none();
         if is_plain && text == "<<" {
@@ -406,7 +475,13 @@ impl<'a> TreeBuilder<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, is_map: bool, anchor: usize, tag: Option<&Tag>, span: &Span) -> Result<(), SyntaxError> {
+    fn begin(
+        &mut self,
+        is_map: bool,
+        anchor: usize,
+        tag: Option<&Tag>,
+        span: &Range<usize>,
+    ) -> Result<(), SyntaxError> {
         if self.is_key() {
             return Err(self.error(span, NOT_A_KEY));
         }
@@ -418,17 +493,26 @@ impl<'a> TreeBuilder<'a> {
         }
         let start = if is_map { self.entries.len() } else { self.items.len() };
         let id = self.id(span);
-        self.open.push(OpenNode { id, anchor, start, key: None, is_map });
+        let has_bracket = matches!(self.text.get(span.clone()), Some("[" | "{"));
+        let is_first = |run: &Run| run.value == span.start && self.is_parent_of(run);
+        let is_first_of_run = has_bracket && self.runs.get(self.confirmed).is_some_and(is_first);
+        let is_flow = has_bracket || self.open.last().is_some_and(|parent| parent.is_flow);
+        self.open.push(OpenNode { id, anchor, start, key: None, is_map, is_flow, is_first_of_run });
         Ok(())
     }
 
-    fn end(&mut self, span: &Span) -> Result<(), SyntaxError> {
-        let Some(OpenNode { id, anchor, start, is_map, .. }) = self.open.pop() else { return Ok(()) };
+    /// Returns true if the lines of a run are items or entries of the list or map that is open.
+    fn is_parent_of(&self, run: &Run) -> bool {
+        let is_parent = |parent: &OpenNode<'_>| !parent.is_flow && parent.is_map != run.is_item;
+        self.open.len() + runs::DEPTH <= MAX_DEPTH && self.open.last().is_some_and(is_parent)
+    }
+
+    fn end(&mut self, span: &Range<usize>) -> Result<(), SyntaxError> {
+        let Some(OpenNode { id, anchor, start, is_map, is_first_of_run, .. }) = self.open.pop() else { return Ok(()) };
         if self.spans.is_some() {
-            let range = range(self.text, span);
             // Of a list or map without brackets, the end is where the next node begins.
-            if matches!(self.text.get(range.clone()), Some("]" | "}")) {
-                self.end = range.end;
+            if matches!(self.text.get(span.clone()), Some("]" | "}")) {
+                self.end = span.end;
             }
             if let Some(end) = self.ends.get_mut(id.0 as usize) {
                 *end = self.end;
@@ -438,11 +522,19 @@ impl<'a> TreeBuilder<'a> {
             true => NodeValue::Map(self.entries.drain(start..).collect()),
             false => NodeValue::List(self.items.drain(start..).collect()),
         };
-        self.place(SourceNode { id, value }, anchor, span)
+        self.place(SourceNode { id, value }, anchor, span)?;
+        let runs = self.runs;
+        match runs.get(self.confirmed).filter(|_| is_first_of_run) {
+            Some(run) => {
+                self.confirmed += 1;
+                self.lines(run)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Adds a complete node to the list or the map that is open.
-    fn place(&mut self, node: SourceNode<'a>, anchor: usize, span: &Span) -> Result<(), SyntaxError> {
+    fn place(&mut self, node: SourceNode<'a>, anchor: usize, span: &Range<usize>) -> Result<(), SyntaxError> {
         if anchor > 0 {
             self.remember(&node, anchor, span)?;
         }
@@ -455,7 +547,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Keeps a copy of a node for aliases.
-    fn remember(&mut self, node: &SourceNode<'a>, anchor: usize, span: &Span) -> Result<(), SyntaxError> {
+    fn remember(&mut self, node: &SourceNode<'a>, anchor: usize, span: &Range<usize>) -> Result<(), SyntaxError> {
         let (nodes, depth) = node.measure();
         self.anchored += nodes;
         if self.anchored > MAX_REPEATED {
@@ -466,7 +558,7 @@ impl<'a> TreeBuilder<'a> {
     }
 
     /// Repeats a node, whose copy has ids of its own and the span of the alias.
-    fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), SyntaxError> {
+    fn alias(&mut self, anchor: usize, span: &Range<usize>) -> Result<(), SyntaxError> {
         let Some(AnchoredNode { node, nodes, depth }) = self.anchors.get(&anchor) else {
             return Err(self.error(span, "an alias inside the list or the map that it refers to"));
         };
@@ -487,8 +579,8 @@ impl<'a> TreeBuilder<'a> {
         self.place(copy, 0, span)
     }
 
-    fn error(&self, span: &Span, message: &str) -> SyntaxError {
-        SyntaxError { code: Code::Syntax, span: range(self.text, span), message: message.to_owned() }
+    fn error(&self, span: &Range<usize>, message: &str) -> SyntaxError {
+        SyntaxError { code: Code::Syntax, span: span.clone(), message: message.to_owned() }
     }
 }
 
@@ -615,7 +707,7 @@ fn not_closed(text: &str, error: &ScanError) -> Option<SyntaxError> {
     let line_of = |at: usize| text.get(..at)?.rfind('\n').map_or(Some(0), |newline| Some(newline + 1));
     let indentation = |line: usize| text[line..].len() - text[line..].trim_start_matches(' ').len();
     let line = line_of(error.marker().byte_offset()?)?;
-    let mut parser = TreeBuilder::new(&text[..line], false).parser;
+    let mut parser = parser(&text[..line]);
     let first = std::iter::from_fn(|| parser.next_event()).find_map(Result::err)?;
     let open = line_of(first.marker().byte_offset()?)?;
     let is_open = matches!(first.kind(), ErrorKind::UnclosedFlowCollection { .. });
@@ -931,6 +1023,43 @@ mod tests {
         let node = parse(text).unwrap();
         let NodeValue::Map(entries) = &node.value else { panic!() };
         assert_eq!((entries[0].0.id, entries[1].0.id), (NodeId(1), NodeId(5)));
+    }
+
+    #[test]
+    fn runs_of_lines_are_read_as_others() {
+        let blocks = "a:\n|b: |\n|b: \"\n|\"\n|c: [\n|]\n|? \n|- \n|  - \n|  d:\n|  # x\n|\n|: e\n|...\n|  word\n|d: &x\n|f: *x\n";
+        let lines = "- {a: 1, b: [x::y.out, -2, [], {}]}  # 1\n|- [ a , b ]\r\n|x: {a: 1}\n|null: [1.5e3, .5]\n|- {a: 1}: 2\n|- {a: [b}\n|- {a, b}\n|- {a:b}\n|- {a: 017}\n|- {a: b c}\n|- {a: 1},\n|- {a: 'b'}\n|- [a, ]#\n|- [[[[[[[a]]]]]]]\n|- &x {a: 1}\n|- {: a}\n|- a\n|- [1e999]\n|- {a: 1}#\n|...: {a: 1}\n|- [a] # \u{1}\n|- [a:: b]\n|$(i): [$(i)]\n";
+        let (blocks, lines): (Vec<&str>, Vec<&str>) = (blocks.split('|').collect(), lines.split('|').collect());
+        let mut state = 1_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let (mut runs, mut valid) = (0, 0);
+        for _ in 0..20_000 {
+            let (mut text, mut line, mut indentation) = (String::new(), "", 0);
+            for _ in 0..random(10) {
+                match random(8) {
+                    0 => text += blocks[random(blocks.len())],
+                    1 => indentation = 2 * random(3),
+                    // Most lines are like the one before.
+                    kind => {
+                        line = match kind {
+                            2 => lines[random(lines.len())],
+                            3 => lines[random(4)],
+                            _ => line,
+                        };
+                        text += &format!("{:indentation$}{line}", "");
+                    }
+                }
+            }
+            let found = built(&text, true).map(|tree| (tree.root, tree.spans, tree.ends));
+            let all = built_with(&text, true, Runs::default()).map(|tree| (tree.root, tree.spans, tree.ends));
+            assert_eq!(found, all, "{text}");
+            let has_runs = Runs::new(&text, |_| true).len() > 0;
+            (runs, valid) = (runs + usize::from(has_runs), valid + usize::from(has_runs && found.is_ok()));
+        }
+        assert!(runs > 4000 && valid > 400, "{runs} with runs, {valid} of them valid");
     }
 
     #[test]
