@@ -22,6 +22,10 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
     let mut names: HashMap<&str, Option<EValue>> =
         method.values.iter().map(|value| (&*value.name.value, stated(value))).collect();
     let mut implied: Vec<Declaration<'a>> = Vec::new();
+    // Most calls declare a result.
+    let actions = method.actions().count();
+    implied.reserve(actions.saturating_sub(names.len()));
+    names.reserve(actions.saturating_sub(names.len()));
     // Most calls are of few operators.
     let mut results: HashMap<&str, Option<EValue>> = HashMap::new();
     let mut declare = |name: At<Cow<'a, str>>, value: Declared<'a>| {

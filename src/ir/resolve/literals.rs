@@ -269,10 +269,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Declared::Other(literal) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
         })
     }
-
-    pub(super) fn is_tensor(&self, name: &str) -> bool {
-        matches!(self.declared_as(name), Some(Declared::Tensor(_)))
-    }
 }
 
 /// The items of a list of numbers or bools; adds those of another kind to `wrong`.

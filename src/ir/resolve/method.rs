@@ -569,8 +569,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 self.error(Code::DuplicateName, out.id, message, "each out must be a different value");
             }
             let Some(expected_base) = expected_base else { continue };
-            let is_tensor = self.is_tensor(&out.value);
-            if self.names.contains_key(&*out.value) && is_tensor != (expected_base == Base::Tensor) {
+            let Some(declared) = self.declared_as(&out.value) else { continue };
+            let is_tensor = matches!(declared, Declared::Tensor(_));
+            if is_tensor != (expected_base == Base::Tensor) {
                 let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
                 let message = format!("`{}` is {found}; the operator writes {expected}", out.value);
                 self.error(Code::ArgumentKind, out.id, message, format!("expected {expected}"));
@@ -590,6 +591,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let next = |declaration: usize| self.names.get(&*self.view_of(declaration)?.value).copied();
         let mut bases: Vec<Option<usize>> = vec![None; count];
         for declaration in 0..count {
+            if self.view_of(declaration).is_none() {
+                bases[declaration] = Some(declaration);
+                continue;
+            }
             let mut path = vec![declaration];
             let mut on_path = HashSet::from([declaration]);
             let mut base = declaration;

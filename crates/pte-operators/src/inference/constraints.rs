@@ -749,7 +749,12 @@ fn violated_types(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
 }
 
 /// Checks the category of a number.
-fn violated_category(call: &Call<'_>, argument: usize, taken: &[Category], with: &str) -> Option<Violation> {
+fn violated_category(
+    call: &Call<'_>,
+    argument: usize,
+    taken: &[Category],
+    with: impl FnOnce() -> String,
+) -> Option<Violation> {
     let name = |category: &Category| match category {
         Category::Bool => "a Bool",
         Category::Integer => "an Int",
@@ -757,7 +762,7 @@ fn violated_category(call: &Call<'_>, argument: usize, taken: &[Category], with:
     };
     let found = Category::from(call.optional_scalar(argument).ok()??);
     let expected = || taken.iter().map(name).collect::<Vec<_>>().join(" or ");
-    (!taken.contains(&found)).then(|| (argument, name(&found).to_owned(), format!("{}, with {with}", expected())))
+    (!taken.contains(&found)).then(|| (argument, name(&found).to_owned(), format!("{}, with {}", expected(), with())))
 }
 
 /// Checks the number of elements of a window, and of those of all results.
@@ -795,7 +800,7 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
                 Category::Floating => &[Category::Integer, Category::Floating],
                 Category::Complex => return None,
             };
-            violated_category(call, argument, taken, &format!("operands that are promoted to {with}"))
+            violated_category(call, argument, taken, || format!("operands that are promoted to {with}"))
         }
         Constraint::Number { argument, other, least } => {
             let with = types_of(call, other).next()?;
@@ -804,7 +809,7 @@ fn violated_numbers(constraint: Constraint, call: &Call<'_>) -> Option<Violation
                 .into_iter()
                 .filter(|taken| *taken <= most)
                 .collect();
-            violated_category(call, argument, &taken, &format!("`{}` of {with}", call.name(other)))
+            violated_category(call, argument, &taken, || format!("`{}` of {with}", call.name(other)))
         }
         Constraint::Int { argument, min, max } => {
             let found = ints_of(call, argument).find(|int| !(min..=max).contains(int))?;

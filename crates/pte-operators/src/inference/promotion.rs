@@ -181,21 +181,22 @@ pub(super) fn result_type(call: &Call<'_>, arguments: &[usize]) -> Result<Scalar
     let mut operands = Vec::with_capacity(arguments.len());
     let mut common: Option<ScalarType> = None;
     for &at in arguments {
-        let found = if call.is_scalar(at) {
-            let Some(number) = call.optional_scalar(at)? else { continue };
-            operands.push(Operand::Number(number));
-            "a number".to_owned()
-        } else {
-            let Some(tensor) = call.optional_tensor(at)? else { continue };
-            operands.push(Operand::Tensor(tensor));
-            format!("element type {}", tensor.scalar_type)
+        let operand = match call.is_scalar(at) {
+            true => call.optional_scalar(at)?.map(Operand::Number),
+            false => call.optional_tensor(at)?.map(Operand::Tensor),
+        };
+        let Some(operand) = operand else { continue };
+        operands.push(operand);
+        let found = || match operand {
+            Operand::Number(_) => "a number".to_owned(),
+            Operand::Tensor(tensor) => format!("element type {}", tensor.scalar_type),
         };
         common = match (promoted(&operands), common) {
             (Some(promoted), _) => Some(promoted),
             (None, Some(before)) => {
-                return call.invalid(at, found, format!("an element type that is promoted with {before}"));
+                return call.invalid(at, found(), format!("an element type that is promoted with {before}"));
             }
-            (None, None) => return call.invalid(at, found, "an element type of numbers"),
+            (None, None) => return call.invalid(at, found(), "an element type of numbers"),
         };
     }
     common.ok_or(InferenceError::Undetermined("no operand is given"))
