@@ -42,7 +42,7 @@ pub(super) struct Assembled {
     /// Nodes of the elements of the program.
     pub origins: Origins,
     /// Values by method and name.
-    values: Vec<HashMap<String, usize>>,
+    values: OnceLock<Vec<HashMap<String, usize>>>,
     memory: OnceLock<Option<ProgramMemory>>,
 }
 
@@ -101,9 +101,8 @@ impl Facts {
             }
         };
         messages.extend(assembly.warnings.diagnostics.iter().cloned());
-        let values = (0..origins.methods.len()).map(|method| origins.values(method).into_iter().collect()).collect();
         let model = Model::assembled_from(source.clone(), assembly);
-        let assembled = Assembled { model, origins, values, memory: OnceLock::new() };
+        let assembled = Assembled { model, origins, values: OnceLock::new(), memory: OnceLock::new() };
         Facts { messages, findings: OnceLock::new(), assembled: Some(assembled) }
     }
 }
@@ -129,7 +128,9 @@ impl Assembled {
 
     /// Returns the index of a value of a method, both counted from 0.
     pub fn value(&self, method: usize, name: &str) -> Option<usize> {
-        self.values.get(method)?.get(name).copied()
+        let of_method = |method| self.origins.values(method).into_iter().collect();
+        let values = self.values.get_or_init(|| (0..self.origins.methods.len()).map(of_method).collect());
+        values.get(method)?.get(name).copied()
     }
 
     /// Returns a value of a method.
