@@ -1,6 +1,6 @@
 //! Runs of lines that each have an item of a list, or an entry of a map, in brackets: `- {kernel: a, args: [b]}`. In a
-//! large source nearly all lines are such, and the parser of YAML takes most of the time. It gets the first line of a run
-//! only; where that is an item or an entry, the others are further ones, whose parts [`read`] finds.
+//! large source nearly all lines are such, and the parser of YAML would take most of the time. It gets the first line
+//! of a run only; where that is an item or an entry, the others are further ones, whose parts [`read`] finds.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -114,8 +114,8 @@ impl Runs {
     }
 }
 
-/// Reads a line, and calls `part` with each part and its range; `None` if it may be something else, or if `part` returns
-/// that. Lists and maps have brackets that are closed in the line, and scalars are plain words.
+/// Reads a line, and calls `part` with each part and its range; `None` if it may be something else, or if `part`
+/// returns that. Lists and maps have brackets that are closed in the line, and scalars are plain words.
 pub fn read(line: &str, part: &mut impl FnMut(Part, Range<usize>) -> Option<()>) -> Option<Line> {
     let content = line.strip_suffix('\n').filter(|content| content.len() < MAX_LINE)?.as_bytes();
     let content = content.strip_suffix(b"\r").unwrap_or(content);

@@ -1,4 +1,5 @@
-//! Source -> a tree of scalars, lists and maps: YAML from the events of granit-parser, JSON with serde_json.
+//! Source -> a tree of scalars, lists and maps: YAML from the events of granit-parser and [`crate::runs`], JSON with
+//! serde_json.
 //!
 //! Plain scalars have the types of YAML 1.2's core schema, and integers may also be binary and have `_` between digits.
 //! Every node has an id, counted in source order. Its byte range is needed for diagnostics only ([`spans`]), which read
