@@ -5,6 +5,7 @@
 pub mod check;
 mod names;
 
+pub mod origins;
 mod positions;
 pub mod side;
 
@@ -15,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::origins::Origins;
 use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::safetensors::{self, Safetensors};
@@ -29,10 +31,10 @@ use pte_model::data::{Blob, Origin, PlannedBytes};
 use pte_model::diagnostics::{self, Report};
 use pte_model::error::Error;
 use pte_model::program::Program;
-use pte_model::program::positions::DelegatePosition;
 use pte_model::program::test_cases::MethodTests;
 use pte_transform::for_release::WrittenFor;
 use pte_transform::prune::PrunedParts;
+use pte_yaml::source::SourceText;
 
 /// A program with the metadata of its files; data are read when the files are written.
 ///
@@ -80,12 +82,11 @@ pub struct Assembly {
     pub(crate) reported_operators: BTreeSet<String>,
     /// Files that were read to resolve the source, also those without data in the program, such as an index.
     pub(crate) files: BTreeSet<PathBuf>,
-    /// Positions of the delegates with graphs in the source.
-    pub(crate) delegates: Vec<DelegatePosition>,
-    /// The names of the values in the source, by method.
-    pub(crate) value_names: Vec<Vec<Option<String>>>,
-    /// The names of the delegates in the source, by method.
-    pub(crate) delegate_names: Vec<Vec<String>>,
+    /// Nodes of the elements in the source, and their names there.
+    pub(crate) origins: Origins,
+    pub(crate) source: SourceText,
+    /// Number of lines of the file before the source.
+    pub(crate) lines_before: usize,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
 }
@@ -322,9 +323,9 @@ pub fn emit(
         written_for: None,
         reported_operators: BTreeSet::new(),
         files: BTreeSet::new(),
-        delegates: Vec::new(),
-        value_names: Vec::new(),
-        delegate_names: Vec::new(),
+        origins: Origins::default(),
+        source: SourceText::default(),
+        lines_before: 0,
         program_file,
         data_files,
     };
@@ -372,7 +373,7 @@ impl Assembly {
 
     /// Returns the name that the source gives to a value of a method; `None` if it has none.
     pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
-        self.value_names.get(method)?.get(value)?.as_deref()
+        self.origins.name(method, value)
     }
 
     /// Returns what [`AssembleOptions::prune`](crate::AssembleOptions::prune) removed from each method; empty unless

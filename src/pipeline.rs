@@ -7,13 +7,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::assembly::origins::Origins;
 use crate::assembly::{self, Assembly};
 use crate::detected;
 use crate::facade::edit::layouts;
 use crate::facade::source::{Source, SourceContent};
 use crate::ir::document::ParsedDocument;
 use crate::ir::resolve::InvalidTest;
-use crate::ir::resolve::origins::Origins;
 use crate::ir::{self, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::layout::{self, LayoutConfig, LayoutError, Plan, Shards};
@@ -26,7 +26,6 @@ use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{Memory, MemoryPlan, Program};
 use pte_model::reader;
@@ -762,9 +761,10 @@ impl Planned {
         messages.sort_by_key(|message| message.at);
         assembly.warnings = resolved.source.report_nodes(messages);
         assembly.name = resolved.name;
-        let calls = Calls::of(assembly.program());
-        assembly.delegates = resolved.origins.delegates(&calls, |nodes| resolved.source.positions(nodes));
-        (assembly.value_names, assembly.delegate_names) = resolved.origins.into_names();
+        if let SourceContent::Text(text) = &resolved.source.content {
+            (assembly.source, assembly.lines_before) = (text.clone(), resolved.source.lines_before);
+        }
+        assembly.origins = resolved.origins;
         assembly.pruned = pruned;
         assembly.written_for = written_for;
         assembly.reported_operators = resolved.reported_operators;

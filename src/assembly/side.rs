@@ -16,7 +16,7 @@ use pte_model::reader::program::{ProgramContents, References, read_head, read_pa
 /// Field overrides make the metadata malformed, or data cannot be read.
 pub fn of(assembly: &Assembly) -> io::Result<Side> {
     let contents = assembly.program_file().map(|file| contents(assembly, &file)).transpose()?;
-    let mut side = Side::unwritten(contents, assembly.value_names.clone());
+    let mut side = Side::unwritten(contents, assembly.origins.value_names());
     let files = || assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
     side.size = files().next().and_then(|file| file.size()).unwrap_or(0);
     if assembly.plan.external.iter().any(|file| !file.named_data.is_empty()) {

@@ -12,7 +12,6 @@ use crate::facade::inspection::MemoryOptions;
 use crate::facade::model::Model;
 use crate::facade::source::Source;
 use crate::ir::resolve::InvalidTest;
-use crate::ir::resolve::origins::Origins;
 use crate::pipeline::{AssembleOptions, Document, Resolved};
 use pte_check::{CheckOptions, Finding, Findings};
 use pte_inspect::summary::describe;
@@ -21,10 +20,7 @@ use pte_model::data::BlobSource;
 use pte_model::data::number;
 use pte_model::diagnostics::Diagnostic;
 use pte_model::error::Error;
-use pte_model::program::element::{Element, Part};
-use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, Instruction, Program, Tensor, TensorData};
-use pte_yaml::tree::NodeId;
+use pte_model::program::{EValue, Program, Tensor, TensorData};
 
 /// Result of assembling a document.
 pub(super) struct Facts {
@@ -39,8 +35,6 @@ pub(super) struct Facts {
 pub(super) struct Assembled {
     /// Model, which has its assembly.
     pub model: Model,
-    /// Nodes of the elements of the program.
-    pub origins: Origins,
     /// Values by method and name.
     values: OnceLock<Vec<HashMap<String, usize>>>,
     memory: OnceLock<Option<ProgramMemory>>,
@@ -91,7 +85,6 @@ impl Facts {
         let nodes = invalid_tests.into_iter().flat_map(|test| test.diagnostics).collect();
         let mut messages = source.report_nodes(nodes).diagnostics;
         early(&messages);
-        let origins = resolved.origins.clone();
         let planned = resolved.plan(&AssembleOptions::default()).and_then(|planned| planned.emit());
         let assembly = match planned {
             Ok(assembly) => assembly,
@@ -102,7 +95,7 @@ impl Facts {
         };
         messages.extend(assembly.warnings.diagnostics.iter().cloned());
         let model = Model::assembled_from(source.clone(), assembly);
-        let assembled = Assembled { model, origins, values: OnceLock::new(), memory: OnceLock::new() };
+        let assembled = Assembled { model, values: OnceLock::new(), memory: OnceLock::new() };
         Facts { messages, findings: OnceLock::new(), assembled: Some(assembled) }
     }
 }
@@ -128,8 +121,10 @@ impl Assembled {
 
     /// Returns the index of a value of a method, both counted from 0.
     pub fn value(&self, method: usize, name: &str) -> Option<usize> {
-        let of_method = |method| self.origins.values(method).into_iter().collect();
-        let values = self.values.get_or_init(|| (0..self.origins.methods.len()).map(of_method).collect());
+        let values = self.values.get_or_init(|| {
+            let origins = self.model.assembly().map(|assembly| &assembly.origins).into_iter();
+            origins.flat_map(|all| (0..all.methods.len()).map(|of| all.values(of).into_iter().collect())).collect()
+        });
         values.get(method)?.get(name).copied()
     }
 
@@ -170,47 +165,4 @@ impl Assembled {
         let more = if bytes.len() > ELEMENTS * size { ", ..." } else { "" };
         Some(format!("[{}{more}]", elements.join(", ")))
     }
-
-    /// Returns the node that a path of a finding is about, and the value, if it is one: `methods.forward.values[3]`,
-    /// `methods.forward.instructions[2].args[1]`.
-    pub fn node_at(&self, path: &str) -> Option<NodeId> {
-        let program = self.program()?;
-        let methods = 0..program.plans().len();
-        let of_method = |method: usize| {
-            let whole = Element::Method(method, Part::Whole).path(program);
-            let rest = path.strip_prefix(&whole)?;
-            (rest.is_empty() || rest.starts_with(['.', '['])).then(|| (method, rest.trim_start_matches('.').to_owned()))
-        };
-        let Some((method, rest)) = methods.filter_map(of_method).next() else {
-            let (list, rest) = path.split_once('[')?;
-            let index = rest.split(']').next()?.parse().ok()?;
-            return match list {
-                "named_data" => self.origins.node(Element::NamedData(index)),
-                "external_data" => self.origins.node(Element::ExternalData(index)),
-                _ => None,
-            };
-        };
-        let (chain, rest) =
-            item(&rest, "chains[").map_or((0, &*rest), |(chain, rest)| (chain, rest.trim_start_matches('.')));
-        let index = |list| item(rest, list).map(|(index, _)| index);
-        let part = index("values[").map(Part::Value);
-        let part = part.or_else(|| index("delegates[").map(Part::Delegate));
-        let part = part.or_else(|| index("instructions[").map(|step| Part::Instruction(chain, step)));
-        let part = part.or_else(|| {
-            let operator = item(rest, "operators[")?.0;
-            let plan = program.plans().get(method)?;
-            let calls = |instruction: &Instruction| {
-                matches!(instruction.callee(), Some(Callee::Operator(found)) if found.get() == Some(operator))
-            };
-            let (chain, step, _) = plan.instructions_by_chain().find(|(.., instruction)| calls(instruction))?;
-            Some(Part::Instruction(chain, step))
-        });
-        self.origins.node(Element::Method(method, part.unwrap_or(Part::Whole)))
-    }
-}
-
-/// Returns the index of an item of a list at the start of a path, and the rest.
-fn item<'p>(path: &'p str, list: &str) -> Option<(usize, &'p str)> {
-    let (index, rest) = path.strip_prefix(list)?.split_once(']')?;
-    Some((index.parse().ok()?, rest))
 }

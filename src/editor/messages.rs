@@ -67,11 +67,8 @@ impl Analysis {
         if document.syntax.error.is_some() {
             return;
         }
-        let Some(assembled) = &facts.assembled else { return };
         for (level, lines, finding) in facts.findings(&self.options) {
-            let source = finding.source.as_ref().map(|source| source.span.clone());
-            let node = || assembled.node_at(&finding.location.path).map(|node| document.syntax.range(node));
-            let range = source.or_else(node).unwrap_or(0..0);
+            let range = finding.source.as_ref().map_or(0..0, |source| whole(document, &source.span));
             let is_unused = |known: &Diagnostic| {
                 known.code == Code::Unused && known.at.as_ref().is_some_and(|at| at.start == range.start)
             };

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::offsets::OffsetMap;
-use crate::facade::source::SourceText;
 use pte_yaml::repeat::{self, Copies, Spans};
+use pte_yaml::source::SourceText;
 use pte_yaml::tree::{self, LocatedTree, NodeId, NodeValue, SourceNode, SyntaxError};
 
 /// Number of repairs of a text; of one with more bytes than [`LARGE`], each of which takes longer.

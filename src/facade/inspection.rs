@@ -409,7 +409,7 @@ impl Names {
             names.collect()
         };
         let values = assembly.program().plans().iter().enumerate().map(of_method).collect();
-        Names { values: Some(values), delegates: assembly.delegate_names.clone() }
+        Names { values: Some(values), delegates: assembly.origins.delegate_names() }
     }
 }
 

@@ -130,7 +130,8 @@ impl Model {
         let unreadable = |error: io::Error| self.source().unreadable(&error);
         let SourceContent::Binary(origin) = &self.source().content else {
             let assembly = self.assembly()?;
-            let name = |method: usize, index: usize| assembly.delegate_names[method][index].clone();
+            let names = assembly.origins.delegate_names();
+            let name = |method: usize, index: usize| names[method][index].clone();
             // Equal data are one payload in the file, unless the YAML requests copies.
             let same = dedup::find(&assembly.program.blobs).map_err(|(_, error)| unreadable(error))?;
             let same = |blob: BlobId| same[blob.0 as usize];

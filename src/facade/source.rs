@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::ir::files::FileAccess;
 use crate::ir::{self, NodeDiagnostic};
@@ -12,9 +12,8 @@ use pte_model::diagnostics::{self, Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::foreign::{self, Diagnosis};
-use pte_model::program::positions::SourceRange;
 use pte_yaml::repeat::Spans;
-use pte_yaml::tree::NodeId;
+use pte_yaml::source::SourceText;
 
 /// Input of the library, opened or in memory. Clones of a [`crate::Model`] share it.
 #[derive(Debug, Clone, Default)]
@@ -45,36 +44,6 @@ pub enum SourceContent {
     Text(SourceText),
     /// A file of a binary format.
     Binary(Origin),
-}
-
-/// YAML or JSON. Clones share the positions of its nodes, which are read when a message first needs them.
-#[derive(Debug, Clone)]
-pub struct SourceText {
-    text: Arc<str>,
-    spans: Arc<OnceLock<Spans>>,
-}
-
-impl<T: Into<Arc<str>>> From<T> for SourceText {
-    fn from(text: T) -> SourceText {
-        SourceText { text: text.into(), spans: Arc::default() }
-    }
-}
-
-impl SourceText {
-    /// Creates a text whose positions are known.
-    pub fn located(text: Arc<str>, spans: Spans) -> SourceText {
-        SourceText { text, spans: Arc::new(spans.into()) }
-    }
-
-    /// Returns the text.
-    pub fn text(&self) -> &Arc<str> {
-        &self.text
-    }
-
-    /// Returns the positions of its nodes.
-    pub fn spans(&self) -> &Spans {
-        self.spans.get_or_init(|| Spans::new(&self.text))
-    }
 }
 
 impl Default for SourceContent {
@@ -212,32 +181,5 @@ impl Source {
     /// Creates a report of messages about nodes.
     pub fn report_nodes(&self, diagnostics: Vec<NodeDiagnostic>) -> Report {
         self.report(ir::located(|| self.spans(), diagnostics))
-    }
-
-    /// Returns the positions of nodes, in the order of `nodes`.
-    pub fn positions(&self, nodes: &[NodeId]) -> Vec<SourceRange> {
-        let text = self.text();
-        let spans = self.spans();
-        let span = |node: &NodeId| spans.and_then(|spans| spans.get(*node)).unwrap_or_default();
-        let mut found: Vec<SourceRange> =
-            nodes.iter().map(|node| SourceRange { span: span(node), ..SourceRange::default() }).collect();
-        // In the order of the source, so that its lines are counted once.
-        let mut order: Vec<usize> = (0..found.len()).collect();
-        order.sort_unstable_by_key(|index| found[*index].span.start);
-        let (mut at, mut line, mut column) = (0, 1 + self.lines_before, 1);
-        for index in order {
-            let start = found[index].span.start.min(text.len());
-            let between = text.get(at..start).unwrap_or_default();
-            match between.rfind('\n') {
-                Some(newline) => {
-                    line += between.bytes().filter(|byte| *byte == b'\n').count();
-                    column = 1 + between[newline + 1..].chars().count();
-                }
-                None => column += between.chars().count(),
-            }
-            at = start;
-            (found[index].line, found[index].column) = (line, column);
-        }
-        found
     }
 }

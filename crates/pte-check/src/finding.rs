@@ -76,7 +76,7 @@ pub struct Finding {
     /// Location of the value found.
     #[serde(flatten)]
     pub location: Location,
-    /// Position in the YAML for findings about graphs in payloads of delegates; `None` for other findings and for
+    /// Position in the YAML; `None` for findings about a file as a whole, or about data files, and for
     /// binary files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePosition>,

@@ -18,5 +18,6 @@ pub mod format;
 pub mod quotes;
 pub mod repeat;
 mod runs;
+pub mod source;
 pub mod template;
 pub mod tree;

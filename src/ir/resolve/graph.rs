@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::origins::GraphOrigins;
+use crate::assembly::origins::GraphOrigins;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::origins::MethodOrigins;
+use crate::assembly::origins::MethodOrigins;
 use crate::ir::data::Finder;
 use crate::ir::document::{
     Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, ParsedTensor, Word,

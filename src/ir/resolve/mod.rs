@@ -12,7 +12,6 @@ mod instructions;
 mod literals;
 mod method;
 mod method_tests;
-pub mod origins;
 mod unknown;
 mod values;
 
@@ -24,10 +23,10 @@ use indexmap::IndexMap;
 
 use self::method::MethodResolver;
 pub use self::method_tests::InvalidTest;
-use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
+use crate::assembly::origins::Origins;
 use crate::ir::{Messages, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::overrides::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};

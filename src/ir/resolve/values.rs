@@ -4,7 +4,7 @@
 
 use super::graph;
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
-use super::origins::DelegateOrigin;
+use crate::assembly::origins::DelegateOrigin;
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{
     self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, ParsedPlacement, Word,

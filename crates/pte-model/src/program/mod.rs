@@ -39,7 +39,6 @@ mod items;
 pub mod memory_plan;
 mod newer;
 pub mod pools;
-pub mod positions;
 pub mod releases;
 pub mod tables;
 pub mod test_cases;

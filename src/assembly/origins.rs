@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::overrides::payload::DelegateNames;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
 use pte_transform::remap::Remap;
 use pte_yaml::tree::NodeId;
 
@@ -167,47 +166,16 @@ impl Origins {
         values.filter_map(|((_, name), index)| Some((name.as_deref()?.to_owned(), index))).collect()
     }
 
-    /// Positions of the delegates, and of what is in their graphs; `positions` returns those of nodes, in their order.
-    pub fn delegates(&self, calls: &Calls, positions: impl Fn(&[NodeId]) -> Vec<SourceRange>) -> Vec<DelegatePosition> {
-        let delegates = self.methods.iter().enumerate().flat_map(|(method, origins)| {
-            let numbered = origins.delegates.iter().enumerate();
-            numbered.map(move |(number, delegate)| (method, number, delegate))
-        });
-        let delegates: Vec<_> = delegates.collect();
-        if self.names_only || delegates.is_empty() {
-            return Vec::new();
-        }
-        let node_of_call = |method: usize, (chain, step): (usize, usize)| {
-            let part = Part::Instruction(chain, step);
-            self.node(Element::Method(method, part)).unwrap_or_default()
-        };
-        let nodes = delegates.iter().flat_map(|(method, number, DelegateOrigin { id, graph, .. })| {
-            let values = graph.values.iter().map(|(id, ..)| *id);
-            let calls = calls.of_delegate(*method, *number).iter().map(|call| node_of_call(*method, *call));
-            std::iter::once(*id).chain(values).chain(graph.nodes.iter().copied()).chain(calls)
-        });
-        let mut found = positions(&nodes.collect::<Vec<NodeId>>()).into_iter();
-        let mut next = || found.next().unwrap_or_default();
-        let delegates = delegates.into_iter().map(|(method, delegate, DelegateOrigin { name, graph, .. })| {
-            let at = next();
-            let value =
-                |(_, name, id): &(NodeId, String, u32)| GraphValuePosition { id: *id, name: name.clone(), at: next() };
-            let values = graph.values.iter().map(value).collect();
-            let nodes = graph.nodes.iter().map(|_| next()).collect();
-            let calls = calls.of_delegate(method, delegate).iter();
-            let calls = calls.map(|(chain, step)| CallPosition { chain: *chain, step: *step, at: next() }).collect();
-            DelegatePosition { method, delegate, name: name.clone(), at, values, nodes, calls }
-        });
-        delegates.collect()
+    /// Names of the values, by method.
+    pub fn value_names(&self) -> Vec<Vec<Option<String>>> {
+        let names = |method: &MethodOrigins| method.values.iter().map(|(_, name)| name.clone()).collect();
+        self.methods.iter().map(names).collect()
     }
 
-    /// Names of the values and of the delegates, by method.
-    pub fn into_names(self) -> (Vec<Vec<Option<String>>>, Vec<Vec<String>>) {
-        let names = |method: MethodOrigins| {
-            let values = method.values.into_iter().map(|(_, name)| name).collect();
-            (values, method.delegates.into_iter().map(|delegate| delegate.name).collect())
-        };
-        self.methods.into_iter().map(names).unzip()
+    /// Names of the delegates, by method.
+    pub fn delegate_names(&self) -> Vec<Vec<String>> {
+        let names = |method: &MethodOrigins| method.delegates.iter().map(|delegate| delegate.name.clone()).collect();
+        self.methods.iter().map(names).collect()
     }
 
     /// The name of a value in the source.
