@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
-use super::edits::{self, add_entries};
+use super::edits::{self, Kept, add_entries};
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{SourceAction, SourceMessage, TextEdit};
 use crate::ir::yaml;
@@ -34,7 +34,8 @@ impl Analysis {
     /// Writes what a message proposes.
     fn correction(&self, message: &SourceMessage) -> Option<SourceAction> {
         let (new, range) = (message.replacement.as_ref()?, message.range.clone());
-        let written = self.text.get(range.clone())?;
+        // A suggestion has the name of one copy.
+        let written = self.text.get(range.clone()).filter(|written| !written.contains("$("))?;
         // In place of a string, a map or `null`.
         let is_value = new.starts_with('{') || new == "null";
         let is_json = written.starts_with('"') && self.text.trim_start().starts_with('{');
@@ -49,12 +50,11 @@ impl Analysis {
 
     /// Adds the `out` that an operator needs.
     fn missing_out(&self, document: &SourceDocument, call: &SourceCall<'_>) -> Option<SourceAction> {
-        let operator =
-            OperatorDescription::find(call.name).filter(|_| places::entry(call.instruction, "out").is_none())?;
+        let operator = OperatorDescription::find(call.name).filter(|_| call.lacks_out())?;
         let outs = operator.arguments.iter().filter(|argument| argument.role == Role::Out).count();
         let ins = operator.arguments.len() - outs;
         // Without `out`, the arguments may be the whole stack.
-        if call.args.len() > ins || outs == 0 && operator.returns.is_none() {
+        if call.args.len() > ins {
             return None;
         }
         let base = call.name.rsplit("::").next()?.split('.').next()?.trim_matches('_').to_owned();
@@ -72,7 +72,6 @@ impl Analysis {
             names => format!("[{}]", names.join(", ")),
         };
         let edits = vec![add_entries(document, call.instruction, &[("out".to_owned(), out.clone())], true)?];
-        // Without it, this call is an error, with it, it is none.
         let errors = |analysis: &Analysis| {
             analysis
                 .documents
@@ -81,7 +80,7 @@ impl Analysis {
                 .filter(|message| message.is_error())
                 .count()
         };
-        let is_right = errors(&self.tried(&edits)?) < errors(self);
+        let is_right = errors(&self.tried(&edits)?) <= errors(self);
         is_right.then(|| SourceAction { title: format!("add `out: {out}`"), corrects: None, edits })
     }
 
@@ -96,6 +95,7 @@ impl Analysis {
         let place = trail.get(args + 1)?;
         match &place.node.value {
             NodeValue::Text(_) | NodeValue::Null => return None,
+            NodeValue::List(items) if items.iter().any(|item| matches!(item.value, NodeValue::Text(_))) => return None,
             NodeValue::List(_)
             | NodeValue::Map(_)
             | NodeValue::Bool(_)
@@ -117,7 +117,7 @@ impl Analysis {
         let use_of = TextEdit { range: document.node_range(place.node.id), text: use_of };
         let edits = vec![values, use_of];
         let title = format!("name this argument `{name}`");
-        self.is_same_program(&edits, false).then_some(SourceAction { title, corrects: None, edits })
+        self.is_same_program(&edits, Kept::Meaning).then_some(SourceAction { title, corrects: None, edits })
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
         let text = TEXT.replace("[b]", "[permute_copy]").replace("[1, 0]], out: b", "[1, |0]]");
         assert!(after(&text, "add `out: permute_copy`").contains("[1, 0]], out: permute_copy}"));
         let named = after(&TEXT.replace("[1, 0]]", "[|1, 0]]"), "name this");
-        assert!(named.contains("      dims: [1, 0]\n      a:") && named.contains("args: [a, dims]"), "{named}");
+        assert!(named.contains("      dims: [1, 0]\n    inputs:") && named.contains("args: [a, dims]"), "{named}");
     }
 
     #[test]
@@ -188,9 +188,9 @@ mod tests {
             assert_eq!(after(&json.replace(right, wrong), "replace by"), json, "{wrong}");
         }
         assert_eq!(after(&json.replace(r#", "out": "b""#, "|"), "add `out: b`"), json);
-        let named = json.replace("[1, 0]", r#""dims""#).replace(r#"{"a": {"#, r#"{"dims": [1, 0], "a": {"#);
+        let named = json.replace("[1, 0]", r#""dims""#).replace(r#"2]}}"#, r#"2]}, "dims": [1, 0]}"#);
         assert_eq!(after(&json.replace("[1, 0]", "[|1,\n0]"), "name this"), named);
-        let declared = json.replace(r#"{"a": {"#, r#"{"b": {"tensor": "float32", "sizes": [2, 2]}, "a": {"#);
+        let declared = json.replace(r#"2]}}"#, r#"2]}, "b": {"tensor": "float32", "sizes": [2, 2]}}"#);
         assert_eq!(after(&json.replace(r#""out": ""#, r#""out": "|"#), "declare this"), declared);
     }
 

@@ -23,7 +23,10 @@ impl Analysis {
         }
         label.push(')');
         let active = active(document, &places, &call, &operator, at);
-        Some(CallSignature { label, arguments, active, documentation: markdown(call.name).unwrap_or_default() })
+        // Only what the label does not have: it covers the text.
+        let types = active.and_then(|active| operator.element_types.get(&*operator.arguments.get(active)?.name));
+        let documentation = types.map_or_else(String::new, |types| format!("element type: {types}"));
+        Some(CallSignature { label, arguments, active, documentation })
     }
 }
 

@@ -1,14 +1,12 @@
 //! Changes of the declarations of values that an editor offers: inferred ones, literals, unused ones, data.
 
-use std::ops::Range;
-
 use super::analysis::{Analysis, SourceDocument};
-use super::edits;
+use super::edits::{self, Kept, removed_entries};
 use super::places::{self, Trail};
 use super::results::{ArrayFile, SourceAction, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol};
 use crate::ir::yaml;
-use pte_model::diagnostics::{Code, clipped};
+use pte_model::diagnostics::clipped;
 use pte_model::format::npy;
 use pte_model::program::{EValue, Tensor, TensorData, TensorShapeDynamism};
 use pte_yaml::tree::{NodeId, NodeValue};
@@ -27,7 +25,8 @@ impl Analysis {
     fn declared_results(&self, document: &SourceDocument, at: usize) -> Vec<SourceAction> {
         let symbols = document.symbols();
         let name = symbols.at(at).filter(|name| name.declares && name.writes && !name.is_copy);
-        let Some(name) = name else { return Vec::new() };
+        // Sizes may follow from variables.
+        let Some(name) = name.filter(|_| document.expansion.is_empty()) else { return Vec::new() };
         let method = symbols.symbols[name.symbol].method;
         let declaration = |name: &Occurrence| {
             let symbol = symbols.symbols.get(name.symbol).filter(|symbol| symbol.kind == NameKind::Value)?;
@@ -50,7 +49,7 @@ impl Analysis {
         let offered = [("declare this result", one), ("declare all results", all)].into_iter();
         let offered = offered.filter_map(|(title, entries)| {
             let edits = vec![edits::add_values(document, at, &entries?)?];
-            let is_same = self.is_same_program(&edits, false);
+            let is_same = self.is_same_program(&edits, Kept::Meaning);
             is_same.then(|| SourceAction { title: title.to_owned(), corrects: None, edits })
         });
         offered.collect()
@@ -65,25 +64,24 @@ impl Analysis {
         let is_result = |symbol: usize| symbols.of(symbol).any(|name| name.writes && name.step.is_some());
         let declared = |symbol: usize| {
             let name = symbols.of(symbol).find(|name| name.declares)?;
-            entry_range(document, name.range.start).filter(|_| is_result(symbol))
+            is_result(symbol).then_some(name.range.start)
         };
         if symbols.symbols[name.symbol].kind != NameKind::Value || !is_result(name.symbol) {
             return Vec::new();
         }
         let same: Vec<usize> = symbols.names(NameKind::Value, method).map(|(symbol, _)| symbol).collect();
         let mut found = Vec::new();
-        let one: Vec<Range<usize>> = declared(name.symbol).into_iter().collect();
-        let mut all: Vec<Range<usize>> = same.into_iter().filter_map(declared).collect();
+        let one: Vec<usize> = declared(name.symbol).into_iter().collect();
+        let mut all: Vec<usize> = same.into_iter().filter_map(declared).collect();
         // Copies of a repetition have one declaration.
         all.dedup();
-        for (title, ranges) in [
+        for (title, keys) in [
             ("leave out this declaration, which is inferred", one),
             ("leave out all declarations that are inferred", all),
         ] {
-            let edits: Vec<TextEdit> =
-                ranges.into_iter().map(|range| TextEdit { range, text: String::new() }).collect();
+            let edits = removed_entries(document, &keys).unwrap_or_default();
             if !edits.is_empty()
-                && self.is_same_program(&edits, true)
+                && self.is_same_program(&edits, Kept::Bytes)
                 && found.iter().all(|action: &SourceAction| action.edits != edits)
             {
                 found.push(SourceAction { title: title.to_owned(), corrects: None, edits });
@@ -106,7 +104,7 @@ impl Analysis {
         {
             return None;
         }
-        let mut edits = vec![TextEdit { range: entry_range(document, key)?, text: String::new() }];
+        let mut edits = removed_entries(document, &[key])?;
         for name in symbols.of(symbol).filter(|name| !name.declares) {
             let is_json = text[name.range.clone()].starts_with('"');
             let literal = edits::flow(place.node, &|id| text[range(id)].to_owned(), is_json);
@@ -114,26 +112,23 @@ impl Analysis {
         }
         edits.dedup();
         let title = format!("inline `{}`", clipped(&symbols.symbols[symbol].name));
-        let is_same = edits.len() > 1 && self.is_same_program(&edits, false);
+        let is_same = edits.len() > 1 && self.is_same_program(&edits, Kept::Meaning);
         is_same.then_some(SourceAction { title, corrects: None, edits })
     }
 
     /// Leaves out the declarations of unused values: the one at an offset, or all of the document.
     fn without_unused(&self, document: &SourceDocument, at: usize) -> Vec<SourceAction> {
-        let (unused, symbols) = (unused_values(document), document.symbols());
-        let Some(one) = symbols.at(at).map(|name| name.range.start).filter(|key| unused.contains(key)) else {
+        let unused = self.unused_values(document);
+        let Some(one) = document.symbols().at(at).map(|name| name.symbol).filter(|one| unused.contains(one)) else {
             return Vec::new();
         };
         let found = [("remove this unused value", vec![one]), ("remove all unused values", unused)].into_iter();
-        let found = found.filter_map(|(title, keys)| {
-            let edits: Vec<TextEdit> = keys
-                .into_iter()
-                .filter_map(|key| Some(TextEdit { range: entry_range(document, key)?, text: String::new() }))
-                .collect();
+        let found = found.filter_map(|(title, unused)| {
+            let edits = removed(document, &unused)?;
             let after = self.tried(&edits)?;
-            let is_valid = |document: &SourceDocument| document.facts().assembled.is_some();
-            let count = |analysis: &Analysis| analysis.documents.iter().flat_map(unused_values).count();
-            let is_right = after.documents.iter().all(is_valid) && count(&after) + edits.len() <= count(self);
+            let left =
+                |analysis: &Analysis| analysis.diagnostics().iter().filter(|message| message.unnecessary).count();
+            let is_right = self.is_same(&after, Kept::Used) && left(&after) + unused.len() <= left(self);
             is_right.then(|| SourceAction { title: title.to_owned(), corrects: None, edits })
         });
         let mut found: Vec<SourceAction> = found.collect();
@@ -166,20 +161,45 @@ impl Analysis {
         let stem: String = name.chars().take(100).map(|c| if is_safe(c) { c } else { '_' }).collect();
         let folder = &document.source.files.folder;
         let names = std::iter::once(format!("{stem}.npy")).chain((2..100).map(|number| format!("{stem}_{number}.npy")));
-        let file = names.into_iter().find(|name| !name.starts_with('.') && !folder.join(name).exists())?;
+        let file =
+            names.into_iter().find(|name| !name.starts_with('.') && folder.join(name).symlink_metadata().is_err())?;
         document.source.files.check(folder).ok()?;
         let is_json = edits::is_json(document, declaration.node);
         let text = edits::value(&format!("{{npy: {}}}", yaml::text(&file)), is_json)?;
         let edits = vec![TextEdit { range: document.node_range(data.node.id), text }];
-        Some(ArrayFile { path: folder.join(file), content, edits })
+        let path = folder.join(file);
+        self.is_same_with(&edits, path.clone(), content.clone()).then_some(ArrayFile { path, content, edits })
+    }
+
+    /// Returns the declared values of a document that are unused.
+    fn unused_values(&self, document: &SourceDocument) -> Vec<usize> {
+        let unused = self.diagnostics().iter().filter(|message| message.unnecessary);
+        let inner = unused.map(|message| document.inner(message.range.start));
+        let names = inner.filter_map(|at| document.symbols().at(at).filter(|name| name.declares && !name.is_copy));
+        names.map(|name| name.symbol).collect()
     }
 }
 
-/// Returns the offsets of the unused values of a document that are declared.
-fn unused_values(document: &SourceDocument) -> Vec<usize> {
-    let messages = document.facts().messages.iter().filter(|message| message.code == Code::Unused);
-    let found = messages.filter_map(|message| document.symbols().at(message.at.as_ref()?.start));
-    found.filter(|name| name.declares && !name.writes).map(|name| name.range.start).collect()
+/// Removes values that nothing reads: their declarations, and the instructions that write only one of them, each on
+/// lines of its own.
+fn removed(document: &SourceDocument, unused: &[usize]) -> Option<Vec<TextEdit>> {
+    let (text, symbols) = (document.syntax.text(), document.symbols());
+    let all = unused.iter().flat_map(|symbol| symbols.of(*symbol));
+    let (writes, rest): (Vec<&Occurrence>, Vec<&Occurrence>) = all.partition(|name| name.writes);
+    let keys: Vec<usize> = rest.iter().map(|name| name.declares.then_some(name.range.start)).collect::<Option<_>>()?;
+    let mut edits = removed_entries(document, &keys)?;
+    for name in writes {
+        let Trail { places, .. } = places::trail(&document.syntax, name.range.start);
+        let index = places.iter().position(|place| place.shape.is_some_and(|shape| shape.name == "instruction"))?;
+        let is_only = places.get(index + 1)?.is_value_of("instruction", "out") && places.len() == index + 2;
+        let range = document.syntax.range(places[index].node.id);
+        let start = text[..range.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline + 1);
+        let is_line = text[start..range.start].trim() == "-" && text[range.end..end].trim().is_empty();
+        let edit = TextEdit { range: document.outer(start..end), text: String::new() };
+        edits.push((is_only && is_line).then_some(edit)?);
+    }
+    Some(edits)
 }
 
 /// Returns the declaration of a tensor.
@@ -201,32 +221,6 @@ fn tensor_type(tensor: &Tensor) -> String {
     text + "}"
 }
 
-/// Returns the range of an entry of a map, with what separates it from the next one. The offset is in its key.
-fn entry_range(document: &SourceDocument, key: usize) -> Option<Range<usize>> {
-    let trail = places::trail(&document.syntax, key);
-    let place = trail.places.last()?;
-    let text = document.syntax.text();
-    let start = document.syntax.range(place.key?.id).start;
-    let end = document.syntax.range(place.node.id).end;
-    let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-    let rest = &text[end..];
-    let until_newline = rest.find('\n').map_or(rest.len(), |newline| newline + 1);
-    let comment = rest[..until_newline].trim();
-    // A line of its own, perhaps with a comment.
-    if text[line..start].trim().is_empty() && (comment.is_empty() || comment.starts_with('#')) {
-        return Some(document.outer(line..end + until_newline));
-    }
-    let after = rest.len() - rest.trim_start_matches([',', ' ']).len();
-    match rest.starts_with(',') {
-        true => Some(document.outer(start..end + after)),
-        false => {
-            let before = text[..start].trim_end_matches(' ');
-            let before = before.strip_suffix(',').map_or(start, str::len);
-            Some(document.outer(before..end))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::editor::actions::fixtures::{after, titles};
@@ -238,8 +232,7 @@ mod tests {
     fn results_are_declared_and_left_out() {
         let declared =
             TEXT.replace("    inputs: [a]\n", "      b: {tensor: float32, sizes: [2, 2]}\n    inputs: [a]\n");
-        let moved = TEXT.replace("      a:", "      b: {tensor: float32, sizes: [2, 2]}\n      a:");
-        assert_eq!(after(&TEXT.replace("out: b", "out: |b"), "declare this"), moved);
+        assert_eq!(after(&TEXT.replace("out: b", "out: |b"), "declare this"), declared);
         assert_eq!(after(&declared.replace("      b:", "      |b:"), "leave out this"), TEXT);
         let flow = "methods: {f: {values: {a: {tensor: float32, sizes: [2, 2]}, |b: {tensor: float32}}, inputs: [a], outputs: [b], instructions: [{kernel: aten::relu.out, args: [a], out: b}]}}";
         assert!(after(flow, "leave out this").contains("values: {a: {tensor: float32, sizes: [2, 2]}}, inputs"));
@@ -274,5 +267,49 @@ mod tests {
         assert!(found.data_file(at - 20).is_none());
         let order = text.replace("sizes: [2], data: [1, 2]", "sizes: [2, 1], dim_order: [1, 0], data: [[1], [2]]");
         assert!(analysis(&order).data_file(order.find("[[1]").unwrap() + 2).is_none());
+    }
+
+    #[test]
+    fn a_change_that_would_be_wrong_is_not_offered() {
+        let values = "methods:\n  f:\n    values:\n      |u: 7\n      w: {tensor: float32, data: [1, 2]}\n      a: {tensor: float32, sizes: [2]}\n    inputs: [a]\n    outputs: [b, c]\n    instructions:\n";
+        let calls = "      - {kernel: aten::add.out, args: [a, {index: 1}], out: b}\n      - {kernel: aten::add.out, args: [a, w], out: c}\n";
+        assert!(!titles(&format!("{values}{calls}")).iter().any(|title| title.starts_with("remove")));
+        let variable = "methods: {f: {values: {|k: ${K:3}, w: 5}, outputs: [k, w]}}";
+        assert_eq!(titles(variable), [""; 0]);
+        let moved = |text: &str| {
+            let (text, at) = marked(text);
+            analysis(&text).data_file(at)
+        };
+        for text in [
+            "methods: {all: {repeat: {i: 2}, do: {f$(i): {values: {a: {tensor: float32, data: [1, |$(i)]}}, outputs: [a]}}}}",
+            "methods: {f: {values: {a: {tensor: float32, data: &d [1, |2]}, b: {tensor: int8, data: *d}}, outputs: [a, b]}}",
+            "files: {a.npy: other.npy}\nmethods: {f: {values: {a: {tensor: float32, data: [|1, 2]}}, outputs: [a]}}",
+            "methods: {f: {values: {a: {tensor: float32, data: [1, ${N:2}, |3]}}, outputs: [a]}}",
+        ] {
+            assert_eq!(moved(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn entries_in_braces_are_removed_with_one_comma() {
+        let text = |values: &str| format!("methods: {{f: {{values: {{{values}}}, inputs: [a], outputs: [a]}}}}");
+        let a = "a: {tensor: float32, sizes: [2]}";
+        for (values, one, all) in [
+            (format!("{a}, |u: 3, v: 4  "), format!("{a}, v: 4  "), format!("{a}  ")),
+            (format!("|u: 3, v: 4, {a}"), format!("v: 4, {a}"), a.to_owned()),
+            (format!("u: 3, {a}, |v: 4"), format!("u: 3, {a}"), a.to_owned()),
+            (format!("\n  |u: 3\n  , v: 4\n  , {a}\n"), format!("\n  v: 4\n  , {a}\n"), format!("\n  {a}\n")),
+        ] {
+            assert_eq!(after(&text(&values), "remove this"), text(&one), "{values}");
+            assert_eq!(after(&text(&values), "remove all"), text(&all), "{values}");
+        }
+    }
+
+    #[test]
+    fn an_unused_result_is_removed_with_its_instruction() {
+        let call = "      - {kernel: aten::relu.out, args: [a], out: q}\n";
+        let declared = "      |q: {tensor: float32, sizes: [2, 2]}\n    inputs";
+        let text = TEXT.replace("    inputs", declared) + call;
+        assert_eq!(after(&text, "remove this"), TEXT);
     }
 }

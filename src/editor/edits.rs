@@ -1,51 +1,142 @@
 //! Changes of a text that keep its style: a string in the quotes that are there, an entry in the lines or braces of its
 //! map. A change is tried before it is offered: what the text is afterwards says whether the change is right.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use super::analysis::{Analysis, SourceDocument};
-use super::places;
+use super::places::{self, Trail};
 use super::results::TextEdit;
-use crate::facade::model::DiffOptions;
+use crate::facade::model::{DiffOptions, Model};
+use crate::ir::files::FileAccess;
 use crate::ir::yaml;
+use crate::pipeline::AssembleOptions;
 use pte_diff::DiffArea;
+use pte_model::data::Blob;
 use pte_yaml::repeat;
 use pte_yaml::tree::{self, NodeId, NodeValue, SourceNode};
 
 /// Size of a text in bytes up to which changes are tried by assembling it.
 const MAX_TRIAL: usize = 256 << 10;
 
+/// What a change leaves as it is.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Kept {
+    /// Each byte of the metadata of the programs.
+    Bytes,
+    /// What they compute.
+    Meaning,
+    /// Each byte of the metadata without unused parts.
+    Used,
+}
+
 impl Analysis {
-    /// Returns the analysis of the text after changes.
+    /// Returns the analysis of the text after changes; `None` if they overlap each other or a variable.
     pub(super) fn after(&self, edits: &[TextEdit]) -> Option<Analysis> {
-        let source = &self.documents.first()?.source;
+        self.with_files(edits, &self.documents.first()?.source.files)
+    }
+
+    /// Does the same for a text that may refer to other files.
+    fn with_files(&self, edits: &[TextEdit], files: &FileAccess) -> Option<Analysis> {
+        let first = self.documents.first()?;
         let mut edits: Vec<&TextEdit> = edits.iter().collect();
-        edits.sort_by_key(|edit| edit.range.start);
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
         let mut text = self.text.to_string();
-        for edit in edits.into_iter().rev() {
-            text.get(edit.range.clone())?;
-            text.replace_range(edit.range.clone(), &edit.text);
+        let mut next = text.len();
+        for TextEdit { range, text: new } in edits.into_iter().rev() {
+            if range.end > next || !range.is_empty() && first.expansion.has_edit(range) {
+                return None;
+            }
+            next = range.start;
+            text.get(range.clone())?;
+            text.replace_range(range.clone(), new);
         }
-        let after = Analysis::of_files(source.name.clone(), &text, &source.files, &self.options);
+        let after = Analysis::of_files(first.source.name.clone(), &text, files, &self.options);
         (after.errors.len() <= self.errors.len() && after.documents.len() == self.documents.len()).then_some(after)
     }
 
-    /// Does the same for a change whose result is assembled; `None` if that would take long.
+    /// Does the same as [`Analysis::after`] for a change whose result is assembled; `None` if that would take long, or
+    /// the result is malformed.
     pub(super) fn tried(&self, edits: &[TextEdit]) -> Option<Analysis> {
-        if self.text.len() > MAX_TRIAL { None } else { self.after(edits) }
+        self.tried_with(edits, &self.documents.first()?.source.files)
     }
 
-    /// Returns true if changes leave the computation of all documents as it is, and, if `places` is true, each byte of
-    /// the programs.
-    pub(super) fn is_same_program(&self, edits: &[TextEdit], places: bool) -> bool {
+    fn tried_with(&self, edits: &[TextEdit], files: &FileAccess) -> Option<Analysis> {
+        let after = if self.text.len() > MAX_TRIAL { None } else { self.with_files(edits, files) }?;
+        let mut pairs = self.documents.iter().zip(&after.documents);
+        pairs.all(|(old, new)| old.syntax.error.is_some() || new.syntax.error.is_none()).then_some(after)
+    }
+
+    /// Returns true if changes leave the programs of all documents as they are.
+    pub(super) fn is_same_program(&self, edits: &[TextEdit], kept: Kept) -> bool {
+        self.tried(edits).is_some_and(|after| self.is_same(&after, kept))
+    }
+
+    /// Returns true if the programs of all documents, and their data, are the same after changes, with a new file.
+    pub(super) fn is_same_with(&self, edits: &[TextEdit], path: PathBuf, content: Vec<u8>) -> bool {
+        let Some(first) = self.documents.first() else { return false };
+        let planned = Arc::new(BTreeMap::from([(path, Blob::bytes(content))]));
+        let files = FileAccess { planned, ..first.source.files.clone() };
+        let models = |analysis: &Analysis| -> Option<Vec<Model>> {
+            let facts = analysis.documents.iter().map(|document| document.facts().assembled.as_ref());
+            facts.map(|known| Some(known?.model.clone())).collect()
+        };
+        let models = self.tried_with(edits, &files).and_then(|after| Some((models(self)?, models(&after)?)));
+        let is_same =
+            |(old, new): (&Model, &Model)| old.diff(new, &DiffOptions::default()).is_ok_and(|found| found.is_empty());
+        models.is_some_and(|(before, after)| before.iter().zip(&after).all(is_same))
+    }
+
+    pub(super) fn is_same(&self, after: &Analysis, kept: Kept) -> bool {
         let is_same = |before: &SourceDocument, after: &SourceDocument| {
             let models = [before, after].map(|document| document.facts().assembled.as_ref().map(|known| &known.model));
             let [Some(before), Some(after)] = models else { return false };
+            if kept == Kept::Used {
+                let pruned = AssembleOptions { prune: true, ..AssembleOptions::default() };
+                let metadata = |model: &Model| Some(model.assemble(&pruned).ok()?.program_file()?.metadata().to_vec());
+                return metadata(before).is_some_and(|before| metadata(after) == Some(before));
+            }
             let metadata = [before, after].map(|model| Some(model.assembly().ok()?.program_file()?.metadata()));
             let meaning = DiffOptions { only: Some(DiffArea::Meaning), ..DiffOptions::default() };
-            metadata[0] == metadata[1] || !places && before.diff(after, &meaning).is_ok_and(|found| found.is_empty())
+            metadata[0] == metadata[1]
+                || kept == Kept::Meaning && before.diff(after, &meaning).is_ok_and(|found| found.is_empty())
         };
-        self.tried(edits)
-            .is_some_and(|after| self.documents.iter().zip(&after.documents).all(|(old, new)| is_same(old, new)))
+        self.documents.iter().zip(&after.documents).all(|(old, new)| is_same(old, new))
     }
+}
+
+/// Returns the changes that remove entries of maps, by the offsets of their keys; `None` if other text is on a line.
+pub(super) fn removed_entries(document: &SourceDocument, keys: &[usize]) -> Option<Vec<TextEdit>> {
+    let (text, range) = (document.syntax.text(), |id: NodeId| document.syntax.range(id));
+    let mut edits = Vec::new();
+    for key in keys {
+        let Trail { places, .. } = places::trail(&document.syntax, *key);
+        let [.., map, _] = &places[..] else { return None };
+        let NodeValue::Map(entries) = &map.node.value else { return None };
+        let ends: Vec<usize> = entries.iter().map(|(key, node)| range(key.id).end.max(range(node.id).end)).collect();
+        let starts: Vec<usize> = entries.iter().map(|(key, _)| range(key.id).start).collect();
+        let index = starts.iter().position(|start| start == key)?;
+        let removed = if text[range(map.node.id)].starts_with('{') {
+            // With the comma behind it; of the last ones, with that before.
+            let is_last = starts[index..].iter().all(|start| keys.contains(start));
+            match (is_last, index.checked_sub(1)) {
+                (false, _) => starts[index]..*starts.get(index + 1)?,
+                (true, Some(before)) => ends[before]..ends[index],
+                (true, None) => starts[index]..ends[index],
+            }
+        } else {
+            let line = text[..*key].rfind('\n').map_or(0, |newline| newline + 1);
+            let end = text[ends[index]..].find('\n').map_or(text.len(), |newline| ends[index] + newline + 1);
+            let comment = text[ends[index]..end].trim();
+            let is_alone = text[line..*key].trim().is_empty() && (comment.is_empty() || comment.starts_with('#'));
+            is_alone.then_some(line..end)?
+        };
+        edits.push(TextEdit { range: document.outer(removed), text: String::new() });
+    }
+    edits.sort_by_key(|edit| edit.range.start);
+    edits.dedup();
+    Some(edits)
 }
 
 /// Returns the text of a string in the style of the one that it replaces: in its quotes, or without. References to
@@ -119,8 +210,14 @@ pub(super) fn add_entries(
     let end = document.syntax.range(last.1.id).end.max(document.syntax.range(last.0.id).end);
     let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let column = text[line..start].chars().count();
-    let separator = if written.starts_with('{') { ", ".to_owned() } else { format!("\n{}", " ".repeat(column)) };
+    let is_flow = written.starts_with('{');
+    let separator = if is_flow { ", ".to_owned() } else { format!("\n{}", " ".repeat(column)) };
     let new = new.join(&separator);
+    // A comment stays on its line.
+    let rest = &text[end..];
+    let line_end = rest.find('\n').unwrap_or(rest.len());
+    let is_comment = !is_flow && rest[..line_end].trim_start().starts_with('#');
+    let end = if is_comment { end + line_end } else { end };
     let (at, text) = if is_last { (end, separator + &new) } else { (start, new + &separator) };
     Some(TextEdit { range: document.outer(at..at), text })
 }
@@ -136,7 +233,7 @@ pub(super) fn add_values(document: &SourceDocument, at: usize, entries: &[(Strin
     let trail = places::trail(&document.syntax, at);
     let method = trail.places.iter().find(|place| place.shape.is_some_and(|shape| shape.name == "method"))?;
     match places::entry(method.node, "values") {
-        Some(values) => add_entries(document, values, entries, false),
+        Some(values) => add_entries(document, values, entries, true),
         None => {
             let entries = entries.iter().map(|(name, value)| format!("{}: {value}", yaml::text(name)));
             let values = format!("{{{}}}", entries.collect::<Vec<_>>().join(", "));

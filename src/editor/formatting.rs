@@ -12,6 +12,9 @@ impl Analysis {
     /// # Errors
     /// The text is not YAML.
     pub fn formatting(&self) -> Result<Vec<TextEdit>, String> {
+        if self.documents.is_empty() {
+            return Err("the text is not analysed".to_owned());
+        }
         let (text, name) = (self.text(), self.documents.first().map_or("", |document| &document.source.name));
         let model = Model::from_yaml(name, text, ".");
         let formatted = model.formatted(ComputedKeys::AsWritten).map_err(|error| error.to_string())?;

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::places::{self, SourceCall};
 use super::results::{MessageLevel, SourceMessage};
 use crate::facade::documents::findings::Level;
-use pte_check::RuleId;
+use pte_check::{Finding, RuleId};
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_yaml::tree::SyntaxError;
 
@@ -72,14 +73,17 @@ impl Analysis {
             let is_unused = |known: &Diagnostic| {
                 known.code == Code::Unused && known.at.as_ref().is_some_and(|at| at.start == range.start)
             };
-            // The assembler says the same of a value that has a name.
-            if finding.rule.id == RuleId::X_14 && facts.messages.iter().any(is_unused) {
+            let is_known = match finding.rule.id {
+                // The assembler says the same of a value that has a name.
+                RuleId::X_14 => facts.messages.iter().any(is_unused),
+                // The oldest release that has all features: no mistake.
+                RuleId::G_32 => true,
+                _ => false,
+            };
+            if is_known {
                 continue;
             }
-            let text = lines.lines().next().unwrap_or_default();
-            let text = text.split_once("]: ").map_or(text, |(_, text)| text);
-            let more: Vec<&str> =
-                lines.lines().skip(1).map(str::trim).filter(|line| !line.starts_with("at line")).collect();
+            let (range, text) = in_source(document, range, lines, finding);
             messages.push(SourceMessage {
                 range: document.outer(range),
                 level: match level {
@@ -88,13 +92,37 @@ impl Analysis {
                     Level::Note => MessageLevel::Note,
                 },
                 code: finding.rule.id.as_str(),
-                message: std::iter::once(text).chain(more).collect::<Vec<_>>().join("\n"),
+                message: format!("{text}\nthe runtime: {}", finding.rule.runtime),
                 related: Vec::new(),
-                unnecessary: false,
+                unnecessary: matches!(finding.rule.id, RuleId::X_13 | RuleId::X_14),
                 replacement: None,
             });
         }
     }
+}
+
+/// Returns the part of the source that a finding is about, and its text without the path and the offset in the file.
+fn in_source(document: &SourceDocument, range: Range<usize>, lines: &str, finding: &Finding) -> (Range<usize>, String) {
+    let first = lines.lines().next().unwrap_or_default();
+    let text = first.split_once("]: ").map_or(first, |(_, text)| text);
+    let text = text.rfind(" (at byte ").map_or(text, |at| &text[..at]);
+    let Some(source) = &finding.source else { return (range, text.to_owned()) };
+    let trail = places::trail(&document.syntax, range.start);
+    let call = SourceCall::around(&trail.places);
+    if let Some(call) = call.as_ref().filter(|call| finding.rule.id == RuleId::O_1 && call.lacks_out()) {
+        let text = format!("the call of {} has no `out`, so its arguments are the whole stack: {}", call.name, finding);
+        return (range, text.rfind(" (at byte ").map_or(&*text, |at| &text[..at]).to_owned());
+    }
+    // What follows the element in the path: a field, or an argument.
+    let rest = ["values[", "instructions[", "delegates[", "operators["]
+        .iter()
+        .find_map(|list| source.path.find(list).and_then(|at| source.path[at..].find(']').map(|end| at + end + 1)));
+    let Some(rest) = rest.and_then(|end| text.strip_prefix(&source.path[..end])) else {
+        return (range, text.to_owned());
+    };
+    let arg = rest.strip_prefix(".args[").and_then(|rest| rest.split(']').next()?.parse::<usize>().ok());
+    let arg = call.and_then(|call| call.args.get(arg?)).map(|arg| document.syntax.range(arg.id));
+    (arg.unwrap_or(range), rest.trim_start_matches(['.', ':', ' ']).to_owned())
 }
 
 /// Adds the error of the syntax, and the messages of the assembler that are not a consequence of it.
@@ -131,7 +159,7 @@ fn syntax(error: &SyntaxError, range: Range<usize>) -> SourceMessage {
 
 fn of_diagnostic(document: &SourceDocument, diagnostic: &Diagnostic) -> SourceMessage {
     let Diagnostic { code, at, message, label, related, help, .. } = diagnostic;
-    let label = if label.is_empty() { String::new() } else { format!(": {label}") };
+    let label = if message.contains(label.as_str()) { String::new() } else { format!(": {label}") };
     let help = help.as_ref().map_or_else(String::new, |help| format!("\nhelp: {help}"));
     let range = |at: &Range<usize>| document.outer(whole(document, at));
     SourceMessage {
@@ -182,7 +210,7 @@ mod tests {
         let unknown = messages(&RELU.replace("args: [a]", "args: [c]"));
         assert!(unknown.iter().any(|message| message.starts_with("Y-14 `c`: unknown value `c`")), "{unknown:?}");
         let unused = messages(&RELU.replace("    inputs", "      u: {tensor: float32, sizes: [2]}\n    inputs"));
-        assert_eq!(unused, ["Y-40 `u`: unused value in method `f`: `u`: unused"]);
+        assert_eq!(unused, ["Y-40 `u`: unused value in method `f`: `u`"]);
         let unused = messages(&RELU.replace("inputs: [a]", "inputs: [a, c, d]").replace(
             "      a:",
             "      c: &t {tensor: float32, sizes: [2]}\n      d: *t\n      v: *t\n      w: *t\n      a:",

@@ -12,6 +12,11 @@ impl OffsetMap {
         OffsetMap(replaced)
     }
 
+    /// Returns true for two equal texts.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns true if a range of the original text has an edited part.
     pub fn has_edit(&self, range: &Range<usize>) -> bool {
         let first = self.0.partition_point(|(original, _)| original.end < range.start);

@@ -9,6 +9,7 @@ use super::hover::kind_name;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{FileLink, LensKind, MethodLens, OutlineItem, OutlineKind};
 use super::symbols::NameKind;
+use pte_model::diagnostics::counted;
 use pte_yaml::repeat;
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
@@ -22,6 +23,9 @@ const NAMED: &[(&str, &str, NameKind)] = &[
     ("method", "delegates", NameKind::Delegate),
     ("graph", "values", NameKind::GraphValue),
 ];
+
+/// Instructions of a list that the outline shows: an editor asks for it when it opens a text.
+const MAX_INSTRUCTIONS: usize = 20_000;
 
 /// Shapes whose keys are parts of the outline.
 const SECTIONS: &[&str] = &["document", "method", "delegate", "graph", "chain"];
@@ -220,12 +224,16 @@ impl Analysis {
                     _ => (0, part.clone()),
                 };
                 let run = [(LensKind::Run, "run".to_owned())];
+                // The command writes into the tests that a pattern selects.
+                let is_pattern = key.text.contains(['*', '?', '/', ',']);
                 let test = [
-                    (LensKind::Test, format!("run {}", pte_model::diagnostics::counted(tests as u64, "test"))),
+                    (LensKind::Test, format!("run {}", counted(tests as u64, "test"))),
                     (LensKind::Bless, "write outputs into tests".to_owned()),
                 ];
                 let rest = [(LensKind::Memory, "memory".to_owned()), (LensKind::Report, "report".to_owned())];
-                let all = run.into_iter().chain(test.into_iter().filter(|_| tests > 0)).chain(rest);
+                let is_single = self.documents.len() == 1 && !is_pattern;
+                let test = test.into_iter().filter(|(kind, _)| tests > 0 && (is_single || *kind != LensKind::Bless));
+                let all = run.into_iter().chain(test).chain(rest);
                 let range = document.node_range(key.id);
                 let method = key.text.to_string();
                 found.extend(all.map(|(kind, title)| MethodLens {
@@ -266,7 +274,14 @@ fn instructions(document: &SourceDocument, items: &[SourceNode<'_>]) -> Vec<Outl
         }
         None => instruction(document, node),
     };
-    items.iter().map(item).collect()
+    let mut found: Vec<OutlineItem> = items.iter().take(MAX_INSTRUCTIONS).map(item).collect();
+    if let Some(next) = items.get(MAX_INSTRUCTIONS) {
+        let more = (items.len() - MAX_INSTRUCTIONS) as u64;
+        let (name, range) = (format!("{} more", counted(more, "instruction")), document.node_range(next.id));
+        let (selection, kind) = (range.start..range.start, OutlineKind::Section);
+        found.push(OutlineItem { name, detail: String::new(), kind, range, selection, children: Vec::new() });
+    }
+    found
 }
 
 /// Returns the item of a repetition, with what is repeated.

@@ -3,6 +3,7 @@
 
 use super::tree::Syntax;
 use crate::ir::shape::{self, Form, KeySpec, Shape};
+use pte_operators::{OperatorDescription, Role};
 use pte_yaml::repeat;
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
@@ -213,6 +214,16 @@ impl<'t> SourceCall<'t> {
             _ => &[],
         };
         Some(SourceCall { operator, name, args, instruction })
+    }
+
+    /// Returns true for a call whose operator has results, which `out` does not name.
+    pub fn lacks_out(&self) -> bool {
+        let is_result = |operator: &OperatorDescription| {
+            let has = |role| operator.arguments.iter().any(|argument| argument.role == role);
+            has(Role::Out) || operator.returns.is_some() && !has(Role::InPlace)
+        };
+        entry(self.instruction, "out").is_none()
+            && OperatorDescription::find(self.name).is_some_and(|operator| is_result(&operator))
     }
 
     /// Returns the call that the nodes of a trail are in.

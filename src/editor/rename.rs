@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
-use super::edits;
-use super::places;
-use super::results::{Reference, TextEdit};
+use super::edits::{self, Kept};
+use super::results::{MessageLevel, Reference, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol, WrittenNames};
 use pte_model::diagnostics::clipped;
 use pte_yaml::repeat;
@@ -61,12 +60,6 @@ impl Analysis {
         }
         if !symbols.of(name.symbol).all(|occurrence| self.is_written(document, occurrence)) {
             return Err(format!("`{name_text}` comes from an alias or a variable"));
-        }
-        let symbol = &symbols.symbols[name.symbol];
-        if matches!(symbol.kind, NameKind::Method | NameKind::Delegate | NameKind::GraphValue)
-            && raw_names(document, &symbol.name)
-        {
-            return Err(format!("a path under `raw` has the name `{name_text}`"));
         }
         Ok(document.outer(name.range.clone()))
     }
@@ -127,7 +120,36 @@ impl Analysis {
         let after = self.after(&edits).ok_or_else(|| format!("`{}` cannot be written here", clipped(new)))?;
         let index = self.documents.iter().position(|other| std::ptr::eq(other, document)).unwrap_or_default();
         let difference = after.documents.get(index).and_then(|after| different(document, after, &renamed));
-        difference.map_or(Ok(edits), Err)
+        match difference.or_else(|| self.changed_file(document, &edits, symbols.symbols[name.symbol].kind)) {
+            None => Ok(edits),
+            Some(message) => Err(message),
+        }
+    }
+
+    /// Says what a rename would change in the files: names of methods and of named data are in them, others are not.
+    fn changed_file(&self, document: &SourceDocument, edits: &[TextEdit], kind: NameKind) -> Option<String> {
+        document.facts().assembled.as_ref()?;
+        let after = self.tried(edits)?;
+        let errors = |analysis: &Analysis| {
+            let errors = analysis.diagnostics().iter().filter(|message| message.level == MessageLevel::Error);
+            errors.map(|message| message.message.lines().next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        let (known, found) = (errors(self), errors(&after));
+        let is_invalid = after.documents.iter().any(|document| document.facts().assembled.is_none());
+        if found.len() > known.len() || is_invalid {
+            let new = found.into_iter().find(|message| !known.contains(message)).unwrap_or_default();
+            return Some(format!("the text would have an error: {new}"));
+        }
+        let is_in_file = match kind {
+            NameKind::Method | NameKind::NamedData => false,
+            NameKind::Value
+            | NameKind::Label
+            | NameKind::Delegate
+            | NameKind::Data
+            | NameKind::File
+            | NameKind::GraphValue => !self.is_same(&after, Kept::Bytes),
+        };
+        is_in_file.then(|| "the file has this name, as a key of external data: state it with `name` first".to_owned())
     }
 }
 
@@ -229,13 +251,6 @@ fn different_node(before: &SourceNode<'_>, after: &SourceNode<'_>, renamed: &Has
     (!is_same).then_some(before.id)
 }
 
-/// Returns true if a path under `raw` has a name as one of its steps.
-fn raw_names(document: &SourceDocument, name: &str) -> bool {
-    let Some(raw) = places::entry(document.syntax.root(), "raw") else { return false };
-    let range = document.syntax.range(raw.id);
-    document.syntax.text().get(range).is_some_and(|text| text.contains(name))
-}
-
 #[cfg(test)]
 mod tests {
     use crate::editor::fixtures::{analysis, marked};
@@ -314,6 +329,12 @@ mod tests {
         );
         let files = "files: {|w: w.bin}\nnamed_data:\n  x: {file: w}\n  y: {file: w2}\n";
         assert!(renamed(files, "w2").unwrap_err().contains("the string `w2` in line 4"));
+        let raw = "methods: {f: {values: {|a: {tensor: float32, sizes: [2]}}, inputs: [a], outputs: [a]}}\nraw: {set: {methods.f.values.a.sizes: absent}}\n";
+        let error = renamed(raw, "x").unwrap_err();
+        assert!(error.contains("unknown EValue `a`"), "{error}");
+        assert!(renamed(&TEXT.replace("  f:", "  |f:"), "h").is_ok());
+        let external = "methods: {f: {values: {|w: {tensor: float32, external: true, data: [1, 2]}}, outputs: [w]}}";
+        assert!(renamed(external, "v").unwrap_err().contains("the file has this name"));
     }
 
     const REPEATED: &str = "methods:\n  f:\n    values:\n      y0: {tensor: float32, sizes: [2]}\n    inputs: [y0]\n    outputs: [y3, y1]\n    instructions:\n      - repeat: {i: 3}\n        do:\n          - {kernel: aten::relu.out, args: [y$(i)], out: t$(i)}\n          - {kernel: aten::add.out, args: [t$(i), y0, 1], out: y$(i+1)}\n      - {kernel: aten::relu.out, args: [y2], out: u}\n";

@@ -224,7 +224,9 @@ impl<'t> Collector<'t> {
         } else if place.is_value_of("delegate", "graph") {
             self.graph += 1;
         } else if place.item.is_some() && (is_child("method", "instructions") || is_child("chain", "instructions")) {
-            (self.step, self.next_step) = (Some(self.next_step), self.next_step + 1);
+            // A view is no instruction: it belongs to the next one.
+            let is_view = places::entry(place.node, "view").is_some();
+            (self.step, self.next_step) = (Some(self.next_step), self.next_step + usize::from(!is_view));
         } else if place.holder.is_some_and(|(shape, _)| shape.name == "method") {
             self.step = None;
         }

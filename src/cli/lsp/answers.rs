@@ -331,6 +331,9 @@ impl Subject<'_> {
 
     /// Writes the file with the numbers at an offset, and asks the client to refer to it in the text.
     fn move_data(&self, at: usize) -> Result<Value, ResponseError> {
+        if !self.client.edits || path_of(self.uri).is_none() {
+            return Err("expected a text of a file, and a client that applies changes of a version".to_owned().into());
+        }
         let ArrayFile { path, content, edits, .. } =
             self.analysis.data_file(at).ok_or_else(|| "no numbers of a tensor that NumPy has are here".to_owned())?;
         let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
