@@ -109,9 +109,10 @@ fn in_source(document: &SourceDocument, range: Range<usize>, lines: &str, findin
     let Some(source) = &finding.source else { return (range, text.to_owned()) };
     let trail = places::trail(&document.syntax, range.start);
     let call = SourceCall::around(&trail.places);
-    if let Some(call) = call.as_ref().filter(|call| finding.rule.id == RuleId::O_1 && call.lacks_out()) {
-        let text = format!("the call of {} has no `out`, so its arguments are the whole stack: {}", call.name, finding);
-        return (range, text.rfind(" (at byte ").map_or(&*text, |at| &text[..at]).to_owned());
+    if finding.rule.id == RuleId::O_1 && call.as_ref().is_some_and(SourceCall::lacks_out) {
+        let Finding { found, expected, .. } = finding;
+        let text = format!("the call has no `out`, so its arguments are the whole stack: {found}, expected {expected}");
+        return (range, text);
     }
     // What follows the element in the path: a field, or an argument.
     let rest = ["values[", "instructions[", "delegates[", "operators["]
@@ -234,6 +235,15 @@ mod tests {
         assert_eq!(message.replacement.as_deref(), Some("aten::relu.out"));
         assert_eq!(codes(&declared.replace("relu", "relo")), ["Y-27"]);
         assert_eq!(codes(&RELU.replace("aten::relu", "mine::relu")), ["Y-18"]);
+    }
+
+    #[test]
+    fn findings_speak_of_the_text() {
+        let cache = "      c: {tensor: float32, sizes: [2], mutable: true}\n    inputs";
+        let read = RELU.replace("    inputs", cache).replace("relu.out, args: [a]", "add.out, args: [a, c]");
+        assert_eq!(messages(&read), ["X-19 `c`: args[1] (`c`): a read of `c`, which is never written, expected an instruction that writes it, or initial data"]);
+        let stack = messages(&(RELU.to_owned() + "      - {kernel: aten::relu.out, args: [a]}\n"));
+        assert_eq!(stack, ["O-1 `aten::relu.out`: the call has no `out`, so its arguments are the whole stack: 1 argument for aten::relu.out, expected 3: self, out, result"]);
     }
 
     #[test]
