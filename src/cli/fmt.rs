@@ -57,10 +57,6 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failur
 /// A file that cannot be read, that is not well-formed YAML, or that cannot be written.
 fn format(path: &Path, arguments: &FmtArguments, messages: &Messages) -> Result<Exit, Failure> {
     let name = path.display().to_string();
-    if io::extension(path).is_some_and(|extension| extension.eq_ignore_ascii_case("json")) {
-        messages.warning(&format!("{name} is JSON, which `fmt` leaves as it is"));
-        return Ok(Exit::Ok);
-    }
     let model = arguments.limits.limited(io::open(path)?);
     let keys = match (arguments.shortest, arguments.explicit) {
         (true, _) => ComputedKeys::Omitted,

@@ -73,6 +73,7 @@ mod tests {
             ("name: a\r\nmethods: {}\r\n", "name: a\r\nmethods: {}\r\n"),
             ("name: a\r\nruntime: \"1.0\"\r\nmethods: {}\n", "name: a\r\nruntime: \"1.0\"\r\nmethods: {}\r\n"),
             ("name: a\r\nruntime: \"1.0\"\nmethods: {}\n", "name: a\nruntime: \"1.0\"\nmethods: {}\n"),
+            ("{\"methods\":\r\n{}}\r\n", "{\r\n  \"methods\": {}\r\n}\r\n"),
             ("name: a\r\nmethods: {}\r\n\r\n", "name: a\r\nmethods: {}\r\n"),
         ] {
             assert_eq!(formatted(text), expected, "{text:?}");

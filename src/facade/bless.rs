@@ -18,6 +18,7 @@ use pte_model::error::Error;
 use pte_model::program::test_cases::{TestCase, TestData};
 use pte_run::OutputValue;
 use pte_run::compare;
+use pte_yaml::format;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 /// YAML with new expected outputs, of [`Model::with_outputs`].
@@ -271,7 +272,7 @@ struct EditedSource<'t> {
 impl<'t> EditedSource<'t> {
     fn new(text: &'t str) -> Option<EditedSource<'t>> {
         let (root, ranges) = tree::parse_with_ranges(text).ok()?;
-        let is_json = text.trim_start().starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok();
+        let is_json = format::json_problem(text).is_none();
         Some(EditedSource { text, root, ranges, is_json })
     }
 

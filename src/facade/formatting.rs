@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use super::model::Model;
 use crate::assembly::Assembly;
@@ -49,7 +50,7 @@ const COMPARED: u64 = 64 << 20;
 
 impl Model {
     /// Returns the YAML in the layout in which files are printed as YAML, with its comments, anchors, variables and
-    /// documents. Its meaning is the same, which is verified.
+    /// documents; JSON stays JSON. Its meaning is the same, which is verified.
     ///
     /// ```
     /// use pte_emit::{ComputedKeys, Model};
@@ -93,13 +94,26 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A binary file; YAML that is not well-formed. To omit or to state keys, the YAML must assemble, and have no
-    /// variables.
+    /// A binary file; YAML that is not well-formed; a name that ends with `.json` of what is not JSON. To omit or to state
+    /// keys, the YAML must assemble, have no variables, and not be JSON.
     pub fn format_yaml(&self, keys: ComputedKeys) -> Result<Formatted, Error> {
         if !self.is_text() {
             return Err(Error::input(Code::UnexpectedInput, self.name(), "expected YAML, found a binary file"));
         }
         let text = self.source().text();
+        let request = |message: String| Error::input(Code::UnmetRequest, self.name(), message);
+        let problem = format::json_problem(text.trim_start_matches('\u{feff}'));
+        let is_called_json = Path::new(self.name()).extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
+        match problem {
+            // YAML in its place would not be what the name says.
+            Some(problem) if is_called_json => {
+                return Err(request(format!("it is not JSON, as its name says: {problem}")));
+            }
+            None if keys != ComputedKeys::AsWritten => {
+                return Err(request("keys are left out of YAML or stated in it, and this is JSON".to_owned()));
+            }
+            _ => {}
+        }
         let syntax = |error: tree::SyntaxError| self.source().error(vec![error.diagnostic()]);
         let formatted = format::format(text, &Style).map_err(syntax)?;
         if keys == ComputedKeys::AsWritten {
@@ -107,7 +121,7 @@ impl Model {
         }
         if template::variables(&formatted).is_ok_and(|variables| !variables.is_empty()) {
             let message = "the YAML has variables, on whose values the keys that are computed may depend";
-            return Err(Error::input(Code::UnmetRequest, self.name(), message));
+            return Err(request(message.to_owned()));
         }
         let mut all = Formatted { text: String::new(), untried: 0 };
         for (_, document) in template::documents(&formatted) {

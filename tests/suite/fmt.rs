@@ -386,10 +386,68 @@ fn files_are_replaced_if_they_change() {
     let folder = Folder::new(&[("a.yaml", UGLY), ("b.yaml", PRETTY), ("c.json", "{}")]);
     let done = folder.run(&["fmt", "a.yaml", "b.yaml", "c.json"]);
     assert_eq!((done.code, done.stdout.len()), (Some(0), 0));
-    assert_eq!(done.stderr, "a.yaml: formatted\nwarning: c.json is JSON, which `fmt` leaves as it is\n");
+    assert_eq!(done.stderr, "a.yaml: formatted\nc.json: formatted\n");
     assert_eq!(folder.read("a.yaml"), PRETTY.as_bytes());
-    assert_eq!(folder.read("c.json"), b"{}");
+    assert_eq!(folder.read("c.json"), b"{}\n");
     assert_eq!(folder.names(), ["a.yaml", "b.yaml", "c.json"]);
+}
+
+/// JSON copies of all sources stay JSON of the same values, in one layout.
+#[test]
+fn json_stays_json() {
+    let mut count = 0;
+    for path in all_sources() {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let Ok(node) = tree::parse(&text) else { continue };
+        let value = serde_json::Value::from(&node);
+        let [compact, pretty] = [value.to_string(), serde_json::to_string_pretty(&value).unwrap()];
+        if !value.is_object() || pte_yaml::template::variables(&compact).is_err() {
+            continue;
+        }
+        let once = checked(&compact);
+        pretty_assertions::assert_eq!(once, checked(&pretty.replace('\n', "\r\n")), "{}", path.display());
+        same_tree(&compact, &once);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&once).unwrap(), value, "{once}");
+        count += 1;
+    }
+    assert!(count > 300, "{count}");
+}
+
+#[test]
+fn json_has_its_own_layout_and_no_computed_keys() {
+    let json = r#"{"methods": {"f": {"inputs": ["x"], "outputs": ["x"], "values": {"x": {"tensor": "float32", "sizes": [0, 1.50]}}}}}"#;
+    let expected = r#"{
+  "methods": {
+    "f": {
+      "inputs": ["x"],
+      "outputs": ["x"],
+      "values": {
+        "x": {
+          "tensor": "float32",
+          "sizes": [0, 1.50]
+        }
+      }
+    }
+  }
+}
+"#;
+    let folder = Folder::new(&[("a.yaml", json), ("b.json", "{\"methods\": {},}"), ("c.json", "{\"methods\": {}}\n")]);
+    let done = folder.run(&["fmt", "a.yaml", "b.json"]);
+    assert_eq!(folder.read("a.yaml"), expected.as_bytes());
+    assert_eq!(
+        (done.code, &*done.stderr),
+        (
+            Some(1),
+            "a.yaml: formatted\nerror: b.json: it is not JSON, as its name says: key must be a string at line 1 column 16\n\n"
+        )
+    );
+    assert_eq!(folder.read("b.json"), b"{\"methods\": {},}");
+    for option in ["--shortest", "--explicit"] {
+        let done = folder.run(&["fmt", option, "c.json"]);
+        let message = "error: c.json: keys are left out of YAML or stated in it, and this is JSON\n\n";
+        assert_eq!((done.code, &*done.stderr), (Some(1), message));
+    }
+    assert_eq!(folder.read("c.json"), b"{\"methods\": {}}\n");
 }
 
 #[test]

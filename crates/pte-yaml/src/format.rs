@@ -1,10 +1,12 @@
 //! Canonical layout of YAML: indentation, brackets and quotes. Comments, spellings of numbers, anchors, block scalars
 //! and variables stay; so does the meaning, which is verified.
 //!
-//! A [`Policy`] says which lists and maps are blocks. `concrete` reads what was written, `layout` writes it.
+//! A [`Policy`] says which lists and maps are blocks. `concrete` reads what was written, `layout` writes it. JSON stays
+//! JSON, in the layout of `json`.
 
 mod concrete;
 mod edits;
+mod json;
 mod layout;
 mod policy;
 
@@ -14,12 +16,13 @@ use crate::repeat::{DO, REPEAT};
 use crate::template;
 use crate::tree::{self, NodeValue, SourceNode, SyntaxError};
 pub use edits::{Addition, Edits};
+pub use json::problem as json_problem;
 pub use policy::{Arrangement, Policy, WIDTH};
 
 use concrete::{Builder, Collection, ConcreteDocument, Content, Entry};
 use granit_parser::Event;
 
-/// Formats a source, which may have several documents and variables.
+/// Formats a source, which may have several documents and variables. JSON stays JSON.
 ///
 /// ```
 /// use pte_yaml::format::{Arrangement, Policy, format};
@@ -46,8 +49,8 @@ pub fn format<P: Policy>(text: &str, policy: &P) -> Result<String, SyntaxError> 
     edited(text, policy, &Edits::default())
 }
 
-/// Formats a source whose maps change. The caller verifies the meaning. The offsets of keys are those in their
-/// document, with line feeds only.
+/// Formats a source whose maps change; JSON becomes YAML then. The caller verifies the meaning. The offsets of keys are
+/// those in their document, with line feeds only.
 ///
 /// ```
 /// # use pte_yaml::format::{Addition, Arrangement, Edits, Policy, edited};
@@ -77,10 +80,28 @@ pub fn edited<P: Policy>(text: &str, policy: &P, edits: &Edits) -> Result<String
     let source = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source =
         if source.contains('\r') { source.replace("\r\n", "\n").replace('\r', "\n") } else { source.to_owned() };
-    let mut out = String::with_capacity(source.len());
     let masked = masked_documents(&source)?;
-    let variables = template::variables(&source)?;
-    for (document, start) in &masked {
+    let is_json = |text: &str| json::problem(text).is_none();
+    let mut out =
+        if edits.is_empty() && is_json(&source) { source.clone() } else { as_yaml(&source, &masked, policy, edits)? };
+    // YAML in brackets can become JSON, too.
+    if is_json(&out) {
+        out = json::layout(&out);
+    }
+    verify(&source, &masked, &out, edits.is_empty())?;
+    Ok(out)
+}
+
+/// Lays out the documents of a source as YAML.
+fn as_yaml<P: Policy>(
+    source: &str,
+    documents: &[(String, usize)],
+    policy: &P,
+    edits: &Edits,
+) -> Result<String, SyntaxError> {
+    let mut out = String::with_capacity(source.len());
+    let variables = template::variables(source)?;
+    for (document, start) in documents {
         let end = start + document.len();
         let first = variables.partition_point(|range| range.start < *start);
         let inside = variables[first..].iter().take_while(|range| range.end <= end);
@@ -92,7 +113,6 @@ pub fn edited<P: Policy>(text: &str, policy: &P, edits: &Edits) -> Result<String
         arrange(&mut concrete, policy);
         layout::write(&concrete, &mut out);
     }
-    verify(&source, &masked, &out, edits.is_empty())?;
     Ok(out)
 }
 
