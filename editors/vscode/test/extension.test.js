@@ -96,6 +96,8 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     const made = state.open(write('m.pte.yaml', WITH_DATA));
     fs.writeFileSync(path.join(path.dirname(made.fileName), 'w.bin'), Buffer.alloc(4));
     await state.fire('onDidChangeConfiguration', { affectsConfiguration: (section) => section === 'editor' });
+    // Hints are asked for again after a text is analysed again.
+    await until('messages', () => found(made));
     let asked = 0;
     state.providers.hints.onDidChangeInlayHints(() => (asked += 1));
     Object.assign(state.settings, { 'pte-emit.runtime': null, 'pte-emit.confine': os.tmpdir() + '/nowhere' });
