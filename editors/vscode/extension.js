@@ -227,7 +227,7 @@ class Server {
     const file = await savedFile(document, document.uri);
     if (!file) return;
     const name = path.basename(file.fsPath);
-    const [stem] = name.split(/\.ya?ml$/);
+    const [stem] = name.split(/\.(?:ya?ml|json)$/);
     const output = /\.(pte|ptd|bpte)$/.test(stem) ? stem : `${stem}.pte`;
     const title = `pte-emit ${name} -o ${output}`;
     const defined = Object.entries(setting('definitions') ?? {}).map(([variable, value]) => `--define=${variable}=${value}`);

@@ -266,7 +266,7 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     state.settings['pte-emit.confine'] = 'data';
     active(write('w.yaml', WITH_DATA));
     await state.commands['pte-emit.assemble']();
-    assert.match(state.output[1], /^> pte-emit w\.yaml -o w\.pte\nerror.*confined.*exit status/s);
+    assert.match(state.output[2], /^> pte-emit w\.yaml -o w\.pte\nerror.*confined.*exit status/s);
     assert.ok(!fs.existsSync(path.join(root, 'w.pte')));
     state.settings['pte-emit.path'] = '/nowhere/pte-emit';
     await state.commands['pte-emit.assemble']();
@@ -315,6 +315,9 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
   });
 }
 
+    active(write('j.pte.json', '{"methods": {"f": {"outputs": [1]}}}'));
+    await state.commands['pte-emit.assemble']();
+    assert.match(state.output[1], /^> pte-emit j\.pte\.json -o j\.pte\n.*j\.pte: \d+ bytes/s);
 function isRunning(id) {
   try {
     return process.kill(id, 0);
@@ -368,3 +371,8 @@ test('the manifest names what exists', () => {
   assert.ok(workspace.includes(`version = "${manifest.version}"`), 'the version of the extension is that of the crates');
   assert.ok(workspace.includes(`repository = "${manifest.repository.url}"`), 'and the address of the repository, too');
 });
+  const [{ filenamePatterns }] = manifest.contributes.languages;
+  const named = ['pte', 'ptd'].flatMap((kind) => ['yaml', 'yml', 'json'].map((end) => `*.${kind}.${end}`));
+  assert.deepStrictEqual([...filenamePatterns].sort(), named.sort());
+  // Words without quotes are strings of the grammar of YAML.
+  assert.deepStrictEqual(manifest.contributes.configurationDefaults['[pte-emit]']['editor.quickSuggestions'], { other: true, comments: false, strings: true });
