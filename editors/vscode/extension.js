@@ -354,7 +354,7 @@ async function dump(server, uri) {
   try {
     // A name that begins with a dash is no option.
     const { stdout: content } = await run(['dump', `./${path.basename(file.fsPath)}`], path.dirname(file.fsPath));
-    const target = file.with({ scheme: 'untitled', path: `${file.path}.yaml` });
+    const target = newTextOf(file);
     const document = await vscode.workspace.openTextDocument(target);
     const edit = new vscode.WorkspaceEdit();
     edit.replace(target, new vscode.Range(0, 0, document.lineCount, 0), content);
@@ -381,6 +381,21 @@ function recognizer() {
 async function activate(context) {
   const { properties } = context.extension.packageJSON.contributes.configuration;
   const names = Object.keys(properties).map((name) => name.replace('pte-emit.', ''));
+// Types the command that installs a runtime. The user confirms it.
+function installRuntime() {
+  const terminal = vscode.window.createTerminal('pte-emit');
+  terminal.show();
+  terminal.sendText(`${/\s/.test(command()) ? `"${command()}"` : command()} ${RUNNER}`, false);
+}
+
+// Returns the name of a new text beside a file, which no file has: m.pte.yaml, or m.pte.2.yaml.
+function newTextOf(file) {
+  for (let number = 1; ; number += 1) {
+    const target = file.with({ path: `${file.path}${number > 1 ? `.${number}` : ''}.yaml` });
+    if (!fs.existsSync(target.fsPath)) return target.with({ scheme: 'untitled' });
+  }
+}
+
   // The command is the only setting of the extension itself.
   const server = new Server(names.filter((name) => name !== 'path'));
   const recognize = recognizer();

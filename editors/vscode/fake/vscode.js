@@ -2,6 +2,7 @@
 // it, with what it was called with. Classes and functions that no test looks at are generic.
 'use strict';
 
+const fs = require('node:fs');
 const Module = require('node:module');
 const nodePath = require('node:path');
 
@@ -97,7 +98,11 @@ function fake(settings, folders = []) {
     workspaceFolders: folders.map((folder, index) => ({ uri: Uri.file(folder), name: nodePath.basename(folder), index })),
     getConfiguration: (section) => ({ get: (key) => state.settings[section ? `${section}.${key}` : key] }),
     createFileSystemWatcher: watcher,
-    openTextDocument: async (uri) => state.open(document(uri, '', 'plaintext')),
+    // A new text has no file of its name.
+    openTextDocument: async (uri) => {
+      if (fs.existsSync(uri.fsPath)) throw new Error(`cannot open ${uri}. Detail: file already exists`);
+      return state.open(document(uri, '', 'plaintext'));
+    },
     applyEdit: async ({ uri, text }) => (state.change(workspace.textDocuments.find((made) => made.uri.path === uri.path), text), true),
     // Saves under the name that the user chooses.
     save: async (uri) => {

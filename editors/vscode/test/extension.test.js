@@ -357,6 +357,11 @@ test('the settings are those of the server', async () => {
 
 test('the manifest names what exists', () => {
   const [injection, language] = manifest.contributes.grammars.map((grammar) => {
+    // After it is saved, or assembled from there, its name is taken.
+    write('-x.pte.yaml', state.shown[0].text);
+    await state.commands['pte-emit.dump'](Uri.file(path.join(root, '-x.pte')));
+    assert.strictEqual(state.shown[1].uri.toString(), new Uri('untitled', path.join(root, '-x.pte.2.yaml')).toString());
+    assert.deepStrictEqual([state.shown[1].text, state.messages], [state.shown[0].text, []]);
     const found = JSON.parse(fs.readFileSync(path.join(__dirname, '..', grammar.path)));
     assert.strictEqual(found.scopeName, grammar.scopeName);
     return found;
