@@ -22,6 +22,9 @@ const INSTALL = 'https://github.com/pte-emit/pte-emit/blob/HEAD/docs/install.md'
 const RUNNER = 'runner install';
 const INSTALL_COMMAND = 'cargo install pte-emit --locked';
 
+// The kind of symbols that are methods, in the protocol.
+const METHOD = 6;
+
 // Limits of a run: time in milliseconds, and bytes of what it prints.
 const LIMITS = { timeout: 60000, maxBuffer: 64 << 20 };
 
@@ -61,6 +64,30 @@ const toEditor = (text) => (openText(text)?.uri ?? vscode.Uri.parse(text));
 const savedFile = async (document, uri) => (document?.isDirty || document?.isUntitled ? vscode.workspace.save(document.uri) : uri);
 // Shows a title while something runs.
 const during = (title, task) => vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, task);
+
+// Runs in a page of a report: its address, which says what is open in it, and how far its lists are scrolled stay when
+// another page takes its place.
+function keepView() {
+  const editor = acquireVsCodeApi();
+  const { address, scrolled } = editor.getState() ?? {};
+  // By the class of the list, which a page has once.
+  const lists = {};
+  const keep = () => editor.setState({ address: location.hash, scrolled: lists });
+  if (address) history.replaceState(null, '', address);
+  for (const name of ['pushState', 'replaceState']) {
+    const usual = history[name].bind(history);
+    history[name] = (...change) => (usual(...change), keep());
+  }
+  const restore = () => {
+    for (const [name, top] of Object.entries(scrolled ?? {})) document.getElementsByClassName(name)[0]?.scrollTo(0, top);
+    addEventListener('scroll', ({ target }) => target.className && ((lists[target.className] = target.scrollTop), keep()), true);
+  };
+  // Lists begin at their start after the first frame.
+  addEventListener('DOMContentLoaded', () => requestAnimationFrame(() => requestAnimationFrame(restore)));
+}
+
+// What the editor's style would change: it pads pages, and has boxes around code.
+const RESET = 'body, code, kbd { padding: 0; } code, kbd { background: none; border: 0; box-shadow: none; } code { color: inherit; }';
 
 // A feature of a client without which the server would have all files of the workspace watched: `Data` watches those that
 // texts name, also elsewhere.
@@ -168,14 +195,9 @@ class Server {
     });
   }
 
-  // Reports that nothing executes programs yet. The user confirms the command in the terminal.
+  // Reports that nothing executes programs yet.
   reportRunner() {
-    const install = () => {
-      const terminal = vscode.window.createTerminal('pte-emit');
-      terminal.show();
-      terminal.sendText(`${/\s/.test(command()) ? `"${command()}"` : command()} ${RUNNER}`, false);
-    };
-    return this.report('no runtime of ExecuTorch is installed, which executes programs', { 'Install in Terminal': install });
+    return this.report('no runtime of ExecuTorch is installed, which executes programs', { 'Install in Terminal': installRuntime });
   }
 
   // Settings of the server.
@@ -244,12 +266,23 @@ class Server {
     }
   }
 
-  async showReport(document) {
+  // Runs a command of the server on a text, and on what `choose` returns; nothing if that is no method.
+  async runOn(document, name, choose) {
     if (!document || !isText(document)) return;
     // The server may be starting.
     await this.last;
     if (!this.client?.isRunning()) return this.restart();
-    await vscode.commands.executeCommand('pte-emit.report', toServer(document.uri), '');
+    const uri = toServer(document.uri);
+    const method = await choose(uri);
+    if (method !== undefined) await vscode.commands.executeCommand(name, uri, method);
+  }
+
+  // Returns the method of a text that the user chooses, or the only one.
+  async method(uri) {
+    const symbols = await this.client.sendRequest('textDocument/documentSymbol', { textDocument: { uri } });
+    const methods = symbols.flatMap((symbol) => [symbol, ...symbol.children]).filter(({ kind }) => kind === METHOD);
+    if (methods.length === 0) return void vscode.window.showErrorMessage('pte-emit: the text has no method');
+    return methods.length === 1 ? methods[0].name : vscode.window.showQuickPick(methods.map(({ name }) => name), { title: 'Method to run' });
   }
 
   showPage(uri, file) {
@@ -274,11 +307,12 @@ class Server {
     this.draw(panel);
   }
 
-  // Shows the page of a panel in the colours of the editor, which pads pages; this one does so itself.
+  // Shows the page of a panel in the colours of the editor.
   draw(panel) {
     const isDark = [vscode.ColorThemeKind.Dark, vscode.ColorThemeKind.HighContrast].includes(vscode.window.activeColorTheme.kind);
     const page = this.pages.get(panel).replaceAll(/\(prefers-color-scheme:\s*dark\)/g, isDark ? '(min-width: 0)' : '(max-width: 0)');
-    panel.webview.html = page.replace('</head>', `<style>:root { color-scheme: ${isDark ? 'dark' : 'light'}; } body { padding: 0; }</style></head>`);
+    const style = `<style>:root { color-scheme: ${isDark ? 'dark' : 'light'}; } ${RESET}</style>`;
+    panel.webview.html = page.replace('</head>', () => `${style}<script>(${keepView})()</script></head>`);
   }
 
   // Draws the report of a saved text again, if it is shown. One of a text with errors stays as it is.
@@ -347,6 +381,21 @@ class Data {
   }
 }
 
+// Types the command that installs a runtime. The user confirms it.
+function installRuntime() {
+  const terminal = vscode.window.createTerminal('pte-emit');
+  terminal.show();
+  terminal.sendText(`${/\s/.test(command()) ? `"${command()}"` : command()} ${RUNNER}`, false);
+}
+
+// Returns the name of a new text beside a file, which no file has: m.pte.yaml, or m.pte.2.yaml.
+function newTextOf(file) {
+  for (let number = 1; ; number += 1) {
+    const target = file.with({ path: `${file.path}${number > 1 ? `.${number}` : ''}.yaml` });
+    if (!fs.existsSync(target.fsPath)) return target.with({ scheme: 'untitled' });
+  }
+}
+
 // Shows a file as YAML in a new editor. Large data refer to the file: the text has a path beside it.
 async function dump(server, uri) {
   const file = uri ?? (await vscode.window.showOpenDialog({ filters: { ExecuTorch: ['pte', 'ptd', 'bpte'] } }))?.[0];
@@ -381,24 +430,10 @@ function recognizer() {
 async function activate(context) {
   const { properties } = context.extension.packageJSON.contributes.configuration;
   const names = Object.keys(properties).map((name) => name.replace('pte-emit.', ''));
-// Types the command that installs a runtime. The user confirms it.
-function installRuntime() {
-  const terminal = vscode.window.createTerminal('pte-emit');
-  terminal.show();
-  terminal.sendText(`${/\s/.test(command()) ? `"${command()}"` : command()} ${RUNNER}`, false);
-}
-
-// Returns the name of a new text beside a file, which no file has: m.pte.yaml, or m.pte.2.yaml.
-function newTextOf(file) {
-  for (let number = 1; ; number += 1) {
-    const target = file.with({ path: `${file.path}${number > 1 ? `.${number}` : ''}.yaml` });
-    if (!fs.existsSync(target.fsPath)) return target.with({ scheme: 'untitled' });
-  }
-}
-
   // The command is the only setting of the extension itself.
   const server = new Server(names.filter((name) => name !== 'path'));
   const recognize = recognizer();
+  const active = () => vscode.window.activeTextEditor?.document;
   context.subscriptions.push(
     server,
     vscode.workspace.onDidOpenTextDocument(recognize),
@@ -408,10 +443,17 @@ function newTextOf(file) {
     vscode.window.onDidChangeActiveColorTheme(() => server.panels.forEach((panel) => server.draw(panel))),
     // Relative settings are found from the first folder.
     vscode.workspace.onDidChangeWorkspaceFolders(() => server.sendSettings()),
-    vscode.commands.registerCommand('pte-emit.assemble', () => server.assemble(vscode.window.activeTextEditor?.document)),
-    vscode.commands.registerCommand('pte-emit.showReport', () => server.showReport(vscode.window.activeTextEditor?.document)),
-    vscode.commands.registerCommand('pte-emit.restart', () => server.restart()),
-    vscode.commands.registerCommand('pte-emit.dump', (uri) => dump(server, uri)),
+    ...Object.entries({
+      assemble: () => server.assemble(active()),
+      showReport: () => server.runOn(active(), 'pte-emit.report', () => ''),
+      runMethod: () => server.runOn(active(), 'pte-emit.run', (uri) => server.method(uri)),
+      // Those of all methods.
+      runTests: () => server.runOn(active(), 'pte-emit.test', () => '*'),
+      showMemory: () => server.runOn(active(), 'pte-emit.memory', () => ''),
+      installRuntime,
+      restart: () => server.restart(),
+      dump: (uri) => dump(server, uri),
+    }).map(([name, run]) => vscode.commands.registerCommand(`pte-emit.${name}`, run)),
   );
   vscode.workspace.textDocuments.forEach(recognize);
   await server.restart();

@@ -78,7 +78,7 @@ class WorkspaceEdit {
 // Returns the module, and `state`: settings, registered functions, messages, and what is shown.
 function fake(settings, folders = []) {
   const state = { settings, commands: {}, executed: [], messages: [], warnings: [], answer: undefined, opened: [], shown: [], chosen: undefined };
-  Object.assign(state, { output: [], panels: [], languages: [], diagnostics: new Map(), providers: {}, watchers: [], terminals: [], savedAs: undefined });
+  Object.assign(state, { output: [], panels: [], languages: [], diagnostics: new Map(), providers: {}, watchers: [], terminals: [], savedAs: undefined, picks: [] });
   const events = {};
   for (const name of ['Open', 'Close', 'Save', 'Change']) events[`onDid${name}TextDocument`] = new EventEmitter();
   for (const name of ['Configuration', 'WorkspaceFolders', 'ActiveColorTheme']) events[`onDidChange${name}`] = new EventEmitter();
@@ -165,6 +165,8 @@ function fake(settings, folders = []) {
       },
       showErrorMessage: async (message) => (state.messages.push(message), state.answer),
       showWarningMessage: async (message) => void state.warnings.push(message),
+      // The user chooses the last one.
+      showQuickPick: async (items) => (state.picks.push(items), items.at(-1)),
       showOpenDialog: async () => state.chosen,
       showTextDocument: async (made) => state.shown.push(made),
       withProgress: (_, run) => run({ report() {} }, new CancellationTokenSource().token),

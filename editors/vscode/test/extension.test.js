@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const test = require('node:test');
+const vm = require('node:vm');
 const { spawn, spawnSync } = require('node:child_process');
 const { document, fake, load, Uri } = require('../fake/vscode.js');
 const manifest = require('../package.json');
@@ -95,9 +96,9 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     assert.match(state.warnings[0], /unknown release `0.99`/);
     const made = state.open(write('m.pte.yaml', WITH_DATA));
     fs.writeFileSync(path.join(path.dirname(made.fileName), 'w.bin'), Buffer.alloc(4));
-    await state.fire('onDidChangeConfiguration', { affectsConfiguration: (section) => section === 'editor' });
     // Hints are asked for again after a text is analysed again.
     await until('messages', () => found(made));
+    await state.fire('onDidChangeConfiguration', { affectsConfiguration: (section) => section === 'editor' });
     let asked = 0;
     state.providers.hints.onDidChangeInlayHints(() => (asked += 1));
     Object.assign(state.settings, { 'pte-emit.runtime': null, 'pte-emit.confine': os.tmpdir() + '/nowhere' });
@@ -219,7 +220,7 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     active(made);
     await state.commands['pte-emit.showReport']();
     assert.strictEqual(state.panels[0].title, 'm.pte.yaml: report');
-    assert.match(state.panels[0].webview.html, /<style>:root \{ color-scheme: light; \}/);
+    assert.match(state.panels[0].webview.html, /<style>:root \{ color-scheme: light; \}.*code, kbd \{ background: none;/);
     const first = state.panels[0].webview.html;
     vscode.window.activeColorTheme.kind = vscode.ColorThemeKind.Dark;
     await state.fire('onDidChangeActiveColorTheme');
@@ -245,6 +246,58 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     assert.strictEqual(state.panels.length, 1);
   });
 
+  check('a report keeps its open view and how far it is scrolled', async (start) => {
+    const { state, write, active } = await start();
+    active(state.open(write('m.pte.yaml', PROGRAM)));
+    await state.commands['pte-emit.showReport']();
+    const [, script] = /<script>(.*?)<\/script><\/head>/s.exec(state.panels[0].webview.html);
+    // A page of the editor, with what the former one has kept.
+    const opened = (kept) => {
+      const page = { kept, events: {}, tops: [], location: { hash: '' } };
+      const change = (_, __, address) => (page.location.hash = address);
+      page.history = { pushState: change, replaceState: change };
+      page.addEventListener = (name, run) => (page.events[name] = run);
+      page.requestAnimationFrame = (run) => run();
+      page.document = { getElementsByClassName: (name) => [{ scrollTo: (_, top) => page.tops.push([name, top]) }] };
+      page.acquireVsCodeApi = () => ({ getState: () => page.kept, setState: (state) => (page.kept = structuredClone(state)) });
+      vm.runInNewContext(script, page);
+      return page;
+    };
+    const first = opened(undefined);
+    first.events.DOMContentLoaded();
+    first.history.pushState(null, '', '#tab=text');
+    first.events.scroll({ target: { className: 'code', scrollTop: 70 } });
+    const next = opened(first.kept);
+    assert.strictEqual(next.location.hash, '#tab=text');
+    next.events.DOMContentLoaded();
+    assert.deepStrictEqual([first.tops, next.tops], [[], [['code', 70]]]);
+  });
+
+  check('commands of the palette run on the active text, on a method that the user chooses', async (start) => {
+    const { state, write, found, active } = await start();
+    const both = 'methods:\n  f: {outputs: [1], values: {v: 2}}\n  g: {outputs: [2]}\n';
+    const made = state.open(write('m.pte.yaml', both));
+    await until('messages', () => found(made));
+    await state.commands['pte-emit.runMethod']();
+    assert.deepStrictEqual([state.picks, state.output], [[], []]);
+    active(made);
+    await state.commands['pte-emit.runMethod']();
+    assert.deepStrictEqual(state.picks, [['f', 'g']]);
+    await state.commands['pte-emit.runTests']();
+    await state.commands['pte-emit.showMemory']();
+    assert.deepStrictEqual(state.output.map((text) => text.split('\n')[0]), ['> pte-emit run m.pte.yaml g', '> pte-emit test m.pte.yaml *', '> pte-emit memory m.pte.yaml']);
+    assert.match(state.output[2], /method allocator/);
+    // The only method is not asked for, and a text without one is no program.
+    active(state.open(write('one.pte.yaml', PROGRAM)));
+    await state.commands['pte-emit.runMethod']();
+    assert.match(state.output[3], /^> pte-emit run one\.pte\.yaml forward\n/);
+    active(state.open(write('none.ptd.yaml', 'named_data: {}\n')));
+    await state.commands['pte-emit.runMethod']();
+    assert.deepStrictEqual([state.picks.length, state.output.length, state.messages.at(-1)], [1, 4, 'pte-emit: the text has no method']);
+    await state.commands['pte-emit.installRuntime']();
+    assert.deepStrictEqual(state.terminals, [[`${COMMAND} runner install`, false]]);
+  });
+
   check('a new text is saved under a name before a command', async (start) => {
     const { state, write, found } = await start();
     const made = state.open(document(new Uri('untitled', 'Untitled-1'), PROGRAM));
@@ -262,6 +315,9 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     await state.commands['pte-emit.assemble']();
     assert.match(state.output[0], /^> pte-emit -m\.pte\.yaml -o -m\.pte\n.*-m\.pte: \d+ bytes/s);
     assert.match(spawnSync(COMMAND, ['dump', './-m.pte'], { cwd: root, encoding: 'utf8' }).stdout, /outputs: \[3\]/);
+    active(write('j.pte.json', '{"methods": {"f": {"outputs": [1]}}}'));
+    await state.commands['pte-emit.assemble']();
+    assert.match(state.output[1], /^> pte-emit j\.pte\.json -o j\.pte\n.*j\.pte: \d+ bytes/s);
     fs.mkdirSync(path.join(root, 'data'));
     state.settings['pte-emit.confine'] = 'data';
     active(write('w.yaml', WITH_DATA));
@@ -301,6 +357,11 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
     await state.fire('onDidOpenTextDocument', state.shown[0]);
     await until('messages', () => found(state.shown[0]));
     assert.deepStrictEqual(found(state.shown[0]).filter((message) => /cannot read/.test(message)), []);
+    // After it is saved, or assembled from there, its name is taken.
+    write('-x.pte.yaml', state.shown[0].text);
+    await state.commands['pte-emit.dump'](Uri.file(path.join(root, '-x.pte')));
+    assert.strictEqual(state.shown[1].uri.toString(), new Uri('untitled', path.join(root, '-x.pte.2.yaml')).toString());
+    assert.deepStrictEqual([state.shown[1].text, state.messages], [state.shown[0].text, []]);
     await state.commands['pte-emit.dump']();
     write('junk.pte', 'junk');
     state.chosen = [Uri.file(path.join(root, 'junk.pte'))];
@@ -315,9 +376,6 @@ for (const [name, entry] of Object.entries(ENTRIES)) {
   });
 }
 
-    active(write('j.pte.json', '{"methods": {"f": {"outputs": [1]}}}'));
-    await state.commands['pte-emit.assemble']();
-    assert.match(state.output[1], /^> pte-emit j\.pte\.json -o j\.pte\n.*j\.pte: \d+ bytes/s);
 function isRunning(id) {
   try {
     return process.kill(id, 0);
@@ -357,11 +415,6 @@ test('the settings are those of the server', async () => {
 
 test('the manifest names what exists', () => {
   const [injection, language] = manifest.contributes.grammars.map((grammar) => {
-    // After it is saved, or assembled from there, its name is taken.
-    write('-x.pte.yaml', state.shown[0].text);
-    await state.commands['pte-emit.dump'](Uri.file(path.join(root, '-x.pte')));
-    assert.strictEqual(state.shown[1].uri.toString(), new Uri('untitled', path.join(root, '-x.pte.2.yaml')).toString());
-    assert.deepStrictEqual([state.shown[1].text, state.messages], [state.shown[0].text, []]);
     const found = JSON.parse(fs.readFileSync(path.join(__dirname, '..', grammar.path)));
     assert.strictEqual(found.scopeName, grammar.scopeName);
     return found;
@@ -372,12 +425,12 @@ test('the manifest names what exists', () => {
   assert.deepStrictEqual(names('sizes: [${BATCH:1}]'), ['template']);
   assert.deepStrictEqual(names('x: {tensor: float32}'), ['dtype']);
   assert.deepStrictEqual(names('key: value'), []);
-  const workspace = fs.readFileSync(path.join(__dirname, '../../../Cargo.toml'), 'utf8');
-  assert.ok(workspace.includes(`version = "${manifest.version}"`), 'the version of the extension is that of the crates');
-  assert.ok(workspace.includes(`repository = "${manifest.repository.url}"`), 'and the address of the repository, too');
-});
   const [{ filenamePatterns }] = manifest.contributes.languages;
   const named = ['pte', 'ptd'].flatMap((kind) => ['yaml', 'yml', 'json'].map((end) => `*.${kind}.${end}`));
   assert.deepStrictEqual([...filenamePatterns].sort(), named.sort());
   // Words without quotes are strings of the grammar of YAML.
   assert.deepStrictEqual(manifest.contributes.configurationDefaults['[pte-emit]']['editor.quickSuggestions'], { other: true, comments: false, strings: true });
+  const workspace = fs.readFileSync(path.join(__dirname, '../../../Cargo.toml'), 'utf8');
+  assert.ok(workspace.includes(`version = "${manifest.version}"`), 'the version of the extension is that of the crates');
+  assert.ok(workspace.includes(`repository = "${manifest.repository.url}"`), 'and the address of the repository, too');
+});
