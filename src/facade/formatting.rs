@@ -94,8 +94,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A binary file; YAML that is not well-formed; a name that ends with `.json` of what is not JSON. To omit or to state
-    /// keys, the YAML must assemble, have no variables, and not be JSON.
+    /// A binary file; YAML that is not well-formed; a name that ends with `.json` of what is not JSON. To omit or to
+    /// state keys, the YAML must assemble, have no variables, and not be JSON.
     pub fn format_yaml(&self, keys: ComputedKeys) -> Result<Formatted, Error> {
         if !self.is_text() {
             return Err(Error::input(Code::UnexpectedInput, self.name(), "expected YAML, found a binary file"));
