@@ -124,7 +124,7 @@ pub struct CompletionItem {
     pub documentation: String,
     /// Range that is replaced.
     pub range: Range<usize>,
-    /// New text, in which `$1`, `${1:name}` and `$0` are places to fill in.
+    /// New text, in which `$1`, `${1:name}`, `${1|one,other|}` and `$0` are places to fill in.
     pub snippet: String,
     /// Rank: lower ones come first.
     pub rank: u8,

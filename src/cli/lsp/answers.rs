@@ -369,7 +369,7 @@ fn markdown(text: &str) -> Value {
     json!({"kind": "markdown", "value": text})
 }
 
-/// Returns a snippet as text: the names of its places, without marks.
+/// Returns a snippet as text: the names or first choices of its places, without marks.
 fn plain(snippet: &str) -> String {
     let (mut out, mut characters) = (String::new(), snippet.chars().peekable());
     while let Some(c) = characters.next() {
@@ -377,7 +377,8 @@ fn plain(snippet: &str) -> String {
             ('\\', Some(_)) => out.extend(characters.next()),
             ('$', Some('{')) => {
                 let place: String = characters.by_ref().take_while(|c| *c != '}').collect();
-                out += place.split_once(':').map_or("", |(_, name)| name);
+                let content = place.split_once([':', '|']).map_or("", |(_, content)| content);
+                out += content.split([',', '|']).next().unwrap_or_default();
             }
             ('$', Some(next)) if next.is_ascii_digit() => _ = characters.next(),
             (c, _) => out.push(c),
@@ -419,7 +420,7 @@ fn token_type(kind: TokenKind) -> usize {
 mod tests {
     #[test]
     fn snippets_are_texts() {
-        let snippet = "aten::relu.out, args: [${1:self}], out: ${2:out}\\$$0";
-        assert_eq!(super::plain(snippet), "aten::relu.out, args: [self], out: out$");
+        let snippet = "aten::add.out, args: [${1:self}, ${2|x,y|}], out: ${3:out}\\$$0";
+        assert_eq!(super::plain(snippet), "aten::add.out, args: [self, x], out: out$");
     }
 }
