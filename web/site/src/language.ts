@@ -72,9 +72,9 @@ export class Language {
 /** The changes that an editor makes, in the order of the text. */
 export const changesOf = (edits: readonly TextEdit[]) => edits.map(({ range: { start, end }, text }) => ({ from: start, to: end, insert: text })).sort((a, b) => a.from - b.from);
 
-/** A snippet of the library as one of CodeMirror, which indents further lines like the first one; `indent` is that of the first one. */
+/** A snippet of the library as one of CodeMirror, which indents further lines like the first one; `indent` is that of the first one. Of choices, the first is the text. */
 export function templateOf(snippet: string, indent: string): string {
-  return snippet.replaceAll(`\n${indent}`, "\n").replace(/\$(\d+)|\$\{(\d+):([^}]*)\}|\\(.)|[{}]/g, (found: string, alone?: string, numbered?: string, name?: string, escaped?: string) => {
+  return snippet.replaceAll(`\n${indent}`, "\n").replace(/\$(\d+)|\$\{(\d+)[:|]([^,|}]*)[^}]*\}|\\(.)|[{}]/g, (found: string, alone?: string, numbered?: string, name?: string, escaped?: string) => {
     const number = alone ?? numbered;
     // Without a number, a field is the last one.
     if (number !== undefined) return `\${${number === "0" ? "" : name ? `${number}:${name}` : number}}`;

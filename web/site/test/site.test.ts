@@ -80,7 +80,7 @@ test("snippets of the library are those of CodeMirror", () => {
     ["methods:\n  $0", "", "methods:\n  ${}"],
     // CodeMirror adds the indentation of the first line to the others.
     ["inputs:\n      - $0", "    ", "inputs:\n  - ${}"],
-    ["aten::relu.out, args: [${1:self}], out: ${2:out}", "    ", "aten::relu.out, args: [${1:self}], out: ${2:out}"],
+    ["aten::add.out, args: [${1:self}, ${2|x,y|}], out: ${3:out}", "    ", "aten::add.out, args: [${1:self}, ${2:x}], out: ${3:out}"],
     ["{graph: [$1], name: $2}", "", "\\{graph: [${1}], name: ${2}\\}"],
     ["a\\$b\\}\\\\", "", "a$b\\}\\"],
   ] as const) assert.equal(templateOf(text, indent), expected);
