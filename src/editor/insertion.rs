@@ -8,6 +8,7 @@ use super::places::Trail;
 use super::tree::Syntax;
 use crate::ir::shape::{Form, KeySpec};
 use crate::ir::yaml;
+use pte_operators::kinds::Kinds;
 use pte_operators::{Arg, Base, OperatorDescription, Role};
 use pte_yaml::tree::{NodeValue, SourceNode};
 
@@ -212,12 +213,11 @@ pub fn is_flow(syntax: &Syntax, node: &SourceNode<'_>) -> bool {
     is_bracket && first.is_none_or(|first| start < syntax.range(first).start)
 }
 
-/// Returns the quote that a key is written with.
-pub fn key_quote(syntax: &Syntax, map: &SourceNode<'_>, name: &str) -> &'static str {
-    let NodeValue::Map(entries) = &map.value else { return "" };
-    let key = entries.iter().find(|(key, _)| key.text == name).map(|(key, _)| syntax.range(key.id).start);
-    let is_quoted = key.and_then(|start| syntax.text().get(start..)).is_some_and(|rest| rest.starts_with('"'));
-    if is_quoted { "\"" } else { "" }
+/// Returns true for a map whose keys are in double quotes, but for the word at the offset.
+pub fn has_quoted_keys(syntax: &Syntax, map: &SourceNode<'_>) -> bool {
+    let NodeValue::Map(entries) = &map.value else { return false };
+    let key = entries.iter().find(|(key, _)| !key.text.contains(MARK)).map(|(key, _)| syntax.range(key.id).start);
+    key.and_then(|start| syntax.text().get(start..)).is_some_and(|rest| rest.starts_with('"'))
 }
 
 /// Returns a line break and the indentation of a column.
@@ -225,11 +225,15 @@ pub fn new_line(column: usize) -> String {
     format!("\n{}", " ".repeat(column))
 }
 
-/// Returns the place with a number for a value, after the `:` of its key. In a block, `column` is that of the key.
-pub fn value(form: &Form, number: usize, column: Option<usize>) -> String {
+/// Returns the place with a number for a value, after the `:` of its key, strings in quotes. In a block, `column` is
+/// that of the key.
+pub fn value(form: &Form, number: usize, column: Option<usize>, quote: &str) -> String {
     let (mut is_map, mut is_list, mut is_scalar, mut has_items) = (false, false, false, false);
     let (mut has_ints, mut has_types) = (false, false);
-    form.alternatives().into_iter().for_each(|form| match form {
+    let forms = form.alternatives();
+    let is_text = matches!(forms[..], [Form::Text | Form::Dtype | Form::Operator | Form::OneOf(_), ..]);
+    let is_int = matches!(forms[..], [Form::Int | Form::UInt]);
+    forms.into_iter().for_each(|form| match form {
         Form::Shape(_) | Form::Map(_) => is_map = true,
         Form::List(Form::Shape(_)) => has_items = true,
         Form::List(item) => (is_list, has_ints) = (true, matches!(item, Form::Int | Form::UInt)),
@@ -238,10 +242,11 @@ pub fn value(form: &Form, number: usize, column: Option<usize>) -> String {
     });
     let place = match number {
         0 => "$0".to_owned(),
-        _ if has_ints => format!("${{{number}:1}}"),
+        _ if has_ints || is_int => format!("${{{number}:1}}"),
         _ if has_types => format!("${{{number}:float32}}"),
         _ => format!("${number}"),
     };
+    let place = if is_text { format!("{quote}{place}{quote}") } else { place };
     match column.map(|column| new_line(column + 2)) {
         Some(line) if has_items => format!("{line}- {place}"),
         Some(line) if is_map && !is_scalar => format!("{line}{place}"),
@@ -257,26 +262,38 @@ pub fn has_items(spec: &KeySpec) -> bool {
     spec.form.alternatives().into_iter().any(|form| matches!(form, Form::List(Form::Shape(_))))
 }
 
-/// Returns the arguments and results of a call of an operator, each key after a separator and with quotes.
-pub fn call(operator: &OperatorDescription, separator: &str, quote: &str) -> String {
+/// Returns the arguments and results of a call of an operator, each key after a separator and with quotes. The places of
+/// arguments offer the choices for their kinds.
+pub fn call(
+    operator: &OperatorDescription,
+    separator: &str,
+    quote: &str,
+    choices: &mut dyn FnMut(Kinds) -> String,
+) -> String {
     let is_in = |argument: &&Arg| argument.role != Role::Out;
     let ins: Vec<_> = operator.arguments.iter().filter(is_in).collect();
     let given = ins.iter().rposition(|argument| argument.default.is_none()).map_or(0, |last| last + 1);
     let mut number = 0;
-    let mut place = |name: &str, is_name: bool| {
+    let mut place = |name: &str, choices: &str, is_name: bool| {
         number += 1;
-        let quote = if is_name { quote } else { "" };
-        format!("{quote}${{{number}:{name}}}{quote}")
+        let quote = if is_name || !choices.is_empty() { quote } else { "" };
+        let content = if choices.is_empty() { format!(":{name}") } else { format!("|{choices}|") };
+        format!("{quote}${{{number}{content}}}{quote}")
     };
     let mut argument = |argument: &Arg| {
-        let place = place(&argument.name, argument.kind.base == Base::Tensor);
-        if argument.kind.list { format!("[{place}]") } else { place }
+        let kind = argument.kind;
+        let choices = match argument.role {
+            Role::Out => String::new(),
+            Role::In | Role::InPlace => choices(if kind.list { kind.item_kinds() } else { kind.kinds() }),
+        };
+        let place = place(&argument.name, &choices, kind.base == Base::Tensor);
+        if kind.list { format!("[{place}]") } else { place }
     };
     let args: Vec<String> = ins[..given].iter().map(|arg| argument(arg)).collect();
     let outs: Vec<String> = operator.arguments.iter().filter(|arg| arg.role == Role::Out).map(&mut argument).collect();
     let out = match (&outs[..], &operator.returns) {
         ([out], _) => out.clone(),
-        ([], Some(_)) => place("result", true),
+        ([], Some(_)) => place("result", "", true),
         ([], None) => String::new(),
         (outs, _) => format!("[{}]", outs.join(", ")),
     };
