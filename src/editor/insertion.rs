@@ -262,8 +262,8 @@ pub fn has_items(spec: &KeySpec) -> bool {
     spec.form.alternatives().into_iter().any(|form| matches!(form, Form::List(Form::Shape(_))))
 }
 
-/// Returns the arguments and results of a call of an operator, each key after a separator and with quotes. The places of
-/// arguments offer the choices for their kinds.
+/// Returns the arguments and results of a call of an operator, each key after a separator and with quotes. The places
+/// of arguments offer the choices for their kinds.
 pub fn call(
     operator: &OperatorDescription,
     separator: &str,

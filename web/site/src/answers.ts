@@ -101,7 +101,7 @@ export interface CompletionItem {
    */
   rank: number;
   /**
-   * New text, in which `$1`, `${1:name}` and `$0` are places to fill in.
+   * New text, in which `$1`, `${1:name}`, `${1|one,other|}` and `$0` are places to fill in.
    */
   snippet: string;
 }
