@@ -45,8 +45,8 @@ RuleSeverity = Literal["malformed", "invalid", "suspicious", "note"]
 
 
 class SourcePosition(Result):
-    """Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and about the values and
-    nodes of these graphs, have one."""
+    """Position of a finding in the YAML that a file was assembled from. Bytes count from the start of the document, with variables replaced;
+    lines from that of the file."""
 
     __slots__ = ('column', 'end', 'line', 'path', 'start')
     column: int

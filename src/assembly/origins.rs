@@ -1,5 +1,5 @@
-//! Positions of the elements of a program in its source, for diagnostics. Byte ranges are computed by
-//! [`crate::ir::located`].
+//! Nodes of the elements of a program in its source, for messages and findings. `SourceText` has the byte ranges of
+//! nodes.
 
 use std::collections::BTreeMap;
 

@@ -437,7 +437,12 @@ impl Analyst {
                 None => jobs.recv().map_err(TryRecvError::from),
             };
             match (job, next) {
-                (Ok(job), _) => self.job(job),
+                (Ok(job), _) => {
+                    _ = answered("a change", || {
+                        self.job(job);
+                        Ok(Value::Null)
+                    });
+                }
                 (Err(TryRecvError::Empty), Some(uri)) => self.report(&uri),
                 (Err(_), _) => return,
             }

@@ -1,5 +1,6 @@
 //! Changes of a text that an editor offers: corrections of messages, and other ways to write the same.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
@@ -11,15 +12,20 @@ use pte_model::diagnostics::{Code, clipped};
 use pte_operators::{OperatorDescription, Role};
 use pte_yaml::tree::{self, NodeId, NodeValue};
 
+/// Corrections that are offered together.
+const MAX_CORRECTIONS: usize = 20;
+
 impl Analysis {
     /// Returns the changes for a range: corrections of its messages; a missing `out`; a name for a literal; the
     /// declaration of inferred results, or their removal. All but corrections keep what the program computes.
     pub fn actions(&self, range: Range<usize>) -> Vec<SourceAction> {
         let is_here = |message: &&SourceMessage| message.range.start <= range.end && range.start <= message.range.end;
+        // Each is tried.
+        let here = self.diagnostics().iter().filter(is_here).filter(|message| message.replacement.is_some());
         let mut actions: Vec<SourceAction> =
-            self.diagnostics().iter().filter(is_here).filter_map(|message| self.correction(message)).collect();
+            here.take(MAX_CORRECTIONS).filter_map(|message| self.correction(message)).collect();
         let Some((document, at)) = self.at(range.start) else { return actions };
-        if document.syntax.error.is_some() {
+        if document.syntax.error.is_some() || self.text.len() > edits::MAX_TRIAL {
             return actions;
         }
         let Trail { places, .. } = places::trail(&document.syntax, at);
@@ -124,7 +130,8 @@ impl Analysis {
 /// Returns names that the document does not have.
 fn fresh_names(document: &SourceDocument, base: &str, count: usize) -> Vec<String> {
     let symbols = document.symbols();
-    let is_free = |name: &String| symbols.symbols.iter().all(|symbol| symbol.name != *name);
+    let known: HashSet<&str> = symbols.symbols.iter().map(|symbol| &*symbol.name).collect();
+    let is_free = |name: &String| !known.contains(&**name);
     let base = yaml::text(base);
     let base = if base.starts_with('"') { "value" } else { &*base };
     let numbered = (2..).map(|number| format!("{base}_{number}"));

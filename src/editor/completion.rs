@@ -252,8 +252,10 @@ impl<'a> Completions<'a> {
     /// Adds an entry of a map of names, with the keys of a new one.
     fn add_entry(&mut self, form: &'static Form, has: &[&str]) {
         for (shape, name, keys) in named_maps(form) {
-            let other = format!("{name}{}", has.len() + 1);
-            let Some(name) = [name, &other].into_iter().find(|name| !has.contains(name)) else { continue };
+            let others = (2..=has.len() + 2).map(|number| format!("{name}{number}"));
+            let names = std::iter::once(name.to_owned()).chain(others);
+            let Some(name) = names.into_iter().find(|name| !has.contains(&&**name)) else { continue };
+            let name = &*name;
             let is_long = keys.iter().filter_map(|key| shape.key(key)).any(insertion::has_items);
             let rest = match self.slot.block.map(|column| column + 2).filter(|_| is_long) {
                 Some(column) => {

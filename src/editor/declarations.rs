@@ -5,15 +5,19 @@ use super::edits::{self, Kept, removed_entries};
 use super::places::{self, Trail};
 use super::results::{ArrayFile, SourceAction, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol};
+use crate::facade::running::tensor_declaration;
 use crate::ir::yaml;
 use pte_model::diagnostics::clipped;
 use pte_model::format::npy;
-use pte_model::program::{EValue, Tensor, TensorData, TensorShapeDynamism};
+use pte_model::program::{EValue, TensorData};
 use pte_yaml::tree::{NodeId, NodeValue};
 
 impl Analysis {
     /// Returns the changes of declarations at an offset.
     pub(super) fn declarations(&self, document: &SourceDocument, at: usize) -> Vec<SourceAction> {
+        if self.text.len() > edits::MAX_TRIAL {
+            return Vec::new();
+        }
         let mut found = self.declared_results(document, at);
         found.extend(self.inferred_results(document, at));
         found.extend(self.inlined(document, at));
@@ -39,7 +43,7 @@ impl Analysis {
             let method = symbol.method.checked_sub(1)?;
             let value = assembled.evalue(method, assembled.value(method, &symbol.name)?)?;
             let EValue::Tensor(tensor) = value else { return None };
-            Some((symbol.name.clone(), tensor_type(tensor)))
+            Some((symbol.name.clone(), tensor_declaration(tensor)))
         };
         let results = symbols.occurrences.iter().filter(|name| name.declares && name.writes && !name.is_copy);
         let results = results.filter(|name| symbols.symbols[name.symbol].method == method);
@@ -126,9 +130,10 @@ impl Analysis {
         let found = found.filter_map(|(title, unused)| {
             let edits = removed(document, &unused)?;
             let after = self.tried(&edits)?;
-            let left =
-                |analysis: &Analysis| analysis.diagnostics().iter().filter(|message| message.unnecessary).count();
-            let is_right = self.is_same(&after, Kept::Used) && left(&after) + unused.len() <= left(self);
+            let names = |analysis: &Analysis| -> usize {
+                analysis.documents.iter().map(|document| document.symbols().symbols.len()).sum()
+            };
+            let is_right = self.is_same(&after, Kept::Used) && names(&after) + unused.len() == names(self);
             is_right.then(|| SourceAction { title: title.to_owned(), corrects: None, edits })
         });
         let mut found: Vec<SourceAction> = found.collect();
@@ -200,25 +205,6 @@ fn removed(document: &SourceDocument, unused: &[usize]) -> Option<Vec<TextEdit>>
         edits.push((is_only && is_line).then_some(edit)?);
     }
     Some(edits)
-}
-
-/// Returns the declaration of a tensor.
-fn tensor_type(tensor: &Tensor) -> String {
-    let list = |items: Vec<String>| items.join(", ") + "]";
-    let mut text = format!("{{tensor: {}, sizes: [", tensor.scalar_type);
-    text += &list(tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(ToString::to_string).collect());
-    let order: Vec<u8> = tensor.dim_order.iter().flat_map(|order| order.iter().copied()).collect();
-    if order.iter().zip(0u8..).any(|(found, expected)| *found != expected) {
-        text += &format!(", dim_order: [{}", list(order.iter().map(ToString::to_string).collect()));
-    }
-    let words = [
-        (TensorShapeDynamism::DYNAMIC_BOUND, "dynamic_bound"),
-        (TensorShapeDynamism::DYNAMIC_UNBOUND, "dynamic_unbound"),
-    ];
-    if let Some((_, word)) = words.iter().find(|(dynamism, _)| *dynamism == tensor.shape_dynamism) {
-        text += &format!(", dynamism: {word}");
-    }
-    text + "}"
 }
 
 #[cfg(test)]

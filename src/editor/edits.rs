@@ -1,7 +1,8 @@
 //! Changes of a text that keep its style: a string in the quotes that are there, an entry in the lines or braces of its
 //! map. A change is tried before it is offered: what the text is afterwards says whether the change is right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::pipeline::AssembleOptions;
 use pte_diff::DiffArea;
 use pte_model::data::Blob;
 use pte_yaml::repeat;
+use pte_yaml::template;
 use pte_yaml::tree::{self, NodeId, NodeValue, SourceNode};
 
 /// Size of a text in bytes up to which changes are tried by assembling it.
-const MAX_TRIAL: usize = 256 << 10;
+pub(super) const MAX_TRIAL: usize = 256 << 10;
 
 /// What a change leaves as it is.
 #[derive(Clone, Copy, PartialEq)]
@@ -40,18 +42,12 @@ impl Analysis {
     /// Does the same for a text that may refer to other files.
     fn with_files(&self, edits: &[TextEdit], files: &FileAccess) -> Option<Analysis> {
         let first = self.documents.first()?;
-        let mut edits: Vec<&TextEdit> = edits.iter().collect();
-        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-        let mut text = self.text.to_string();
-        let mut next = text.len();
-        for TextEdit { range, text: new } in edits.into_iter().rev() {
-            if range.end > next || !range.is_empty() && first.expansion.has_edit(range) {
-                return None;
-            }
-            next = range.start;
-            text.get(range.clone())?;
-            text.replace_range(range.clone(), new);
+        let is_variable = |edit: &TextEdit| !edit.range.is_empty() && first.expansion.has_edit(&edit.range);
+        if edits.iter().any(is_variable) {
+            return None;
         }
+        let edits = edits.iter().map(|edit| (edit.range.clone(), edit.text.clone())).collect();
+        let text = template::replaced(&self.text, edits)?;
         let after = Analysis::of_files(first.source.name.clone(), &text, files, &self.options);
         (after.errors.len() <= self.errors.len() && after.documents.len() == self.documents.len()).then_some(after)
     }
@@ -109,31 +105,41 @@ impl Analysis {
 /// Returns the changes that remove entries of maps, by the offsets of their keys; `None` if other text is on a line.
 pub(super) fn removed_entries(document: &SourceDocument, keys: &[usize]) -> Option<Vec<TextEdit>> {
     let (text, range) = (document.syntax.text(), |id: NodeId| document.syntax.range(id));
-    let mut edits = Vec::new();
+    let removed: HashSet<usize> = keys.iter().copied().collect();
+    let mut maps = BTreeMap::new();
     for key in keys {
         let Trail { places, .. } = places::trail(&document.syntax, *key);
         let [.., map, _] = &places[..] else { return None };
-        let NodeValue::Map(entries) = &map.node.value else { return None };
-        let ends: Vec<usize> = entries.iter().map(|(key, node)| range(key.id).end.max(range(node.id).end)).collect();
-        let starts: Vec<usize> = entries.iter().map(|(key, _)| range(key.id).start).collect();
-        let index = starts.iter().position(|start| start == key)?;
-        let removed = if text[range(map.node.id)].starts_with('{') {
-            // With the comma behind it; of the last ones, with that before.
-            let is_last = starts[index..].iter().all(|start| keys.contains(start));
-            match (is_last, index.checked_sub(1)) {
-                (false, _) => starts[index]..*starts.get(index + 1)?,
-                (true, Some(before)) => ends[before]..ends[index],
-                (true, None) => starts[index]..ends[index],
-            }
-        } else {
-            let line = text[..*key].rfind('\n').map_or(0, |newline| newline + 1);
-            let end = text[ends[index]..].find('\n').map_or(text.len(), |newline| ends[index] + newline + 1);
-            let comment = text[ends[index]..end].trim();
-            let is_alone = text[line..*key].trim().is_empty() && (comment.is_empty() || comment.starts_with('#'));
-            is_alone.then_some(line..end)?
-        };
-        edits.push(TextEdit { range: document.outer(removed), text: String::new() });
+        maps.insert(map.node.id, map.node);
     }
+    let mut edits = Vec::new();
+    for map in maps.values() {
+        let NodeValue::Map(entries) = &map.value else { return None };
+        let is_flow = text[range(map.id)].starts_with('{');
+        let of_entry = |(key, node): &(tree::MapKey<'_>, SourceNode<'_>)| {
+            range(key.id).start..range(key.id).end.max(range(node.id).end)
+        };
+        let ranges: Vec<Range<usize>> = entries.iter().map(of_entry).collect();
+        // The entries after this one are removed, too.
+        let kept = ranges.iter().rposition(|entry| !removed.contains(&entry.start)).map_or(0, |last| last + 1);
+        for (index, entry) in ranges.iter().enumerate().filter(|(_, entry)| removed.contains(&entry.start)) {
+            edits.push(match (is_flow, index.checked_sub(1)) {
+                // With the comma behind it; of the last ones, with that before.
+                (true, _) if index < kept => entry.start..ranges.get(index + 1)?.start,
+                (true, Some(before)) => ranges[before].end..entry.end,
+                (true, None) => entry.clone(),
+                (false, _) => {
+                    let line = text[..entry.start].rfind('\n').map_or(0, |newline| newline + 1);
+                    let end = text[entry.end..].find('\n').map_or(text.len(), |newline| entry.end + newline + 1);
+                    let comment = text[entry.end..end].trim();
+                    let is_alone = text[line..entry.start].trim().is_empty();
+                    (is_alone && (comment.is_empty() || comment.starts_with('#'))).then_some(line..end)?
+                }
+            });
+        }
+    }
+    let edit = |range| TextEdit { range: document.outer(range), text: String::new() };
+    let mut edits: Vec<TextEdit> = edits.into_iter().map(edit).collect();
     edits.sort_by_key(|edit| edit.range.start);
     edits.dedup();
     Some(edits)
@@ -211,11 +217,12 @@ pub(super) fn add_entries(
     let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let column = text[line..start].chars().count();
     let is_flow = written.starts_with('{');
-    let separator = if is_flow { ", ".to_owned() } else { format!("\n{}", " ".repeat(column)) };
+    let newline = if text[..line].ends_with("\r\n") { "\r\n" } else { "\n" };
+    let separator = if is_flow { ", ".to_owned() } else { format!("{newline}{}", " ".repeat(column)) };
     let new = new.join(&separator);
     // A comment stays on its line.
     let rest = &text[end..];
-    let line_end = rest.find('\n').unwrap_or(rest.len());
+    let line_end = rest.find(['\r', '\n']).unwrap_or(rest.len());
     let is_comment = !is_flow && rest[..line_end].trim_start().starts_with('#');
     let end = if is_comment { end + line_end } else { end };
     let (at, text) = if is_last { (end, separator + &new) } else { (start, new + &separator) };

@@ -241,9 +241,19 @@ mod tests {
     fn findings_speak_of_the_text() {
         let cache = "      c: {tensor: float32, sizes: [2], mutable: true}\n    inputs";
         let read = RELU.replace("    inputs", cache).replace("relu.out, args: [a]", "add.out, args: [a, c]");
-        assert_eq!(messages(&read), ["X-19 `c`: args[1] (`c`): a read of `c`, which is never written, expected an instruction that writes it, or initial data"]);
+        assert_eq!(
+            messages(&read),
+            [
+                "X-19 `c`: args[1] (`c`): a read of `c`, which is never written, expected an instruction that writes it, or initial data"
+            ]
+        );
         let stack = messages(&(RELU.to_owned() + "      - {kernel: aten::relu.out, args: [a]}\n"));
-        assert_eq!(stack, ["O-1 `aten::relu.out`: the call has no `out`, so its arguments are the whole stack: 1 argument for aten::relu.out, expected 3: self, out, result"]);
+        assert_eq!(
+            stack,
+            [
+                "O-1 `aten::relu.out`: the call has no `out`, so its arguments are the whole stack: 1 argument for aten::relu.out, expected 3: self, out, result"
+            ]
+        );
     }
 
     #[test]

@@ -128,6 +128,10 @@ impl Analysis {
 
     /// Says what a rename would change in the files: names of methods and of named data are in them, others are not.
     fn changed_file(&self, document: &SourceDocument, edits: &[TextEdit], kind: NameKind) -> Option<String> {
+        if self.text.len() > edits::MAX_TRIAL {
+            let part = ["raw:", "external:"].into_iter().find(|part| self.text.contains(part))?;
+            return Some(format!("the text is too large to try this, and may have the name in `{part}`"));
+        }
         document.facts().assembled.as_ref()?;
         let after = self.tried(edits)?;
         let errors = |analysis: &Analysis| {

@@ -252,13 +252,9 @@ fn position_of_nan(value: &OutputValue) -> Option<String> {
 /// A replacement of a part of the text.
 type Edit = (Range<usize>, String);
 
-fn applied(text: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|(range, _)| range.start);
-    let mut out = text.to_owned();
-    for (range, new) in edits.into_iter().rev() {
-        out.replace_range(range, &new);
-    }
-    out
+fn applied(text: &str, edits: Vec<Edit>) -> String {
+    // Equal to the source if they overlapped, which is found out when the result is compared.
+    pte_yaml::template::replaced(text, edits).unwrap_or_else(|| text.to_owned())
 }
 
 /// A source with the ranges of its nodes.

@@ -107,10 +107,10 @@ impl Model {
         match problem {
             // YAML in its place would not be what the name says.
             Some(problem) if is_called_json => {
-                return Err(request(format!("it is not JSON, as its name says: {problem}")));
+                return Err(request(format!("the name ends with .json, but the content is not JSON: {problem}")));
             }
             None if keys != ComputedKeys::AsWritten => {
-                return Err(request("keys are left out of YAML or stated in it, and this is JSON".to_owned()));
+                return Err(request("computed keys can be left out or stated only in YAML; this is JSON".to_owned()));
             }
             _ => {}
         }

@@ -719,6 +719,21 @@ fn of_inputs(error: &Error, first: usize, lines: &[Option<&str>], label: &str) -
 }
 
 /// Returns the declaration of an input in YAML, and its own value in a test; `None` for a kind that a runner cannot
+/// Returns the declaration of a tensor in YAML: element type, sizes, and what is not the default.
+pub(crate) fn tensor_declaration(tensor: &Tensor) -> String {
+    let Tensor { scalar_type, sizes, dim_order, shape_dynamism, .. } = tensor;
+    let order: Vec<u8> = dim_order.iter().flat_map(|order| order.iter().copied()).collect();
+    let order = match order.iter().zip(0u8..).all(|(found, expected)| *found == expected) {
+        true => String::new(),
+        false => format!(", dim_order: {order:?}"),
+    };
+    let dynamism = match *shape_dynamism {
+        TensorShapeDynamism::STATIC => String::new(),
+        other => format!(", dynamism: {other}"),
+    };
+    format!("{{tensor: {scalar_type}, sizes: {:?}{order}{dynamism}}}", sizes.as_deref().unwrap_or_default())
+}
+
 /// set.
 fn declared(value: &EValue) -> Option<(String, String)> {
     let plain = |text: String| Some((text.clone(), text));
@@ -735,18 +750,7 @@ fn declared(value: &EValue) -> Option<(String, String)> {
             let text = serde_json::to_string(text).ok()?;
             Some((format!("{{string: {text}}}"), text))
         }
-        EValue::Tensor(tensor) => {
-            let Tensor { scalar_type, sizes, dim_order, shape_dynamism, .. } = tensor;
-            let dynamism = match *shape_dynamism {
-                TensorShapeDynamism::DYNAMIC_BOUND => ", dynamism: dynamic_bound",
-                TensorShapeDynamism::DYNAMIC_UNBOUND => ", dynamism: dynamic_unbound",
-                _ => "",
-            };
-            let sizes = sizes.as_deref().unwrap_or_default();
-            let order: Vec<u8> = dim_order.iter().flat_map(|order| order.iter().copied()).collect();
-            let declared = format!("{{tensor: {scalar_type}, sizes: {sizes:?}, dim_order: {order:?}{dynamism}}}");
-            Some((declared, filled(tensor, "1")))
-        }
+        EValue::Tensor(tensor) => Some((tensor_declaration(tensor), filled(tensor, "1"))),
         EValue::String(None)
         | EValue::IntList(_)
         | EValue::DoubleList(_)

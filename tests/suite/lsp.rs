@@ -805,7 +805,7 @@ fn numbers_are_moved_to_a_file() {
         json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "{}"}]}),
     );
     let late = client.answer("workspace/executeCommand", moved[0].clone());
-    assert_eq!(late["error"]["message"], "no numbers of a tensor that NumPy has are here");
+    assert_eq!(late["error"]["message"], "there is no list of numbers here that an .npy file can hold");
     client.close();
 }
 

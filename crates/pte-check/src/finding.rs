@@ -40,8 +40,8 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
     pte_model::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
 }
 
-/// Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and
-/// about the values and nodes of these graphs, have one.
+/// Position of a finding in the YAML that a file was assembled from. Bytes count from the start of the document, with
+/// variables replaced; lines from that of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -216,6 +216,25 @@ pub fn documents(text: &str) -> Vec<(usize, &str)> {
     starts.iter().zip(ends).map(|((lines, start), end)| (*lines, &text[*start..end])).collect()
 }
 
+/// Returns a text with some ranges replaced; `None` if they overlap, or are none of the text.
+///
+/// ```
+/// let edits = vec![(2..3, "x".to_owned()), (0..1, String::new())];
+/// assert_eq!(pte_yaml::template::replaced("abc", edits).as_deref(), Some("bx"));
+/// assert_eq!(pte_yaml::template::replaced("abc", vec![(0..2, String::new()), (1..3, String::new())]), None);
+/// ```
+pub fn replaced(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
+    edits.sort_by_key(|(range, _)| (range.start, range.end));
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (range, new) in edits {
+        out += text.get(from..range.start)?;
+        out += &new;
+        from = range.end;
+    }
+    out += text.get(from..)?;
+    Some(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -315,7 +315,7 @@ impl Subject<'_> {
             json!({"title": title, "kind": kind, "command": command})
         };
         let is_file = self.client.edits && path_of(self.uri).is_some();
-        if let Some(file) = self.analysis.data_file(range.start).filter(|_| is_file) {
+        if let Some(file) = is_file.then(|| self.analysis.data_file(range.start)).flatten() {
             let title = format!("move these numbers to `{}`", file.path.file_name().unwrap_or_default().display());
             let position = self.positions.position(range.start);
             let at = json!({"textDocument": {"uri": self.uri}, "position": position});
@@ -332,10 +332,14 @@ impl Subject<'_> {
     /// Writes the file with the numbers at an offset, and asks the client to refer to it in the text.
     fn move_data(&self, at: usize) -> Result<Value, ResponseError> {
         if !self.client.edits || path_of(self.uri).is_none() {
-            return Err("expected a text of a file, and a client that applies changes of a version".to_owned().into());
+            return Err("expected a text that is a file, and a client that supports `documentChanges`"
+                .to_owned()
+                .into());
         }
-        let ArrayFile { path, content, edits, .. } =
-            self.analysis.data_file(at).ok_or_else(|| "no numbers of a tensor that NumPy has are here".to_owned())?;
+        let ArrayFile { path, content, edits, .. } = self
+            .analysis
+            .data_file(at)
+            .ok_or_else(|| "there is no list of numbers here that an .npy file can hold".to_owned())?;
         let failed = |error: io::Error| format!("cannot write {}: {error}", path.display());
         let mut file = File::create_new(&path).map_err(failed)?;
         file.write_all(&content).map_err(|error| {

@@ -89,8 +89,8 @@ pub fn path_of(uri: &str) -> Option<PathBuf> {
     }
     let path = String::from_utf8(bytes).ok()?;
     // `/c:/folder`
-    let is_drive = path.as_bytes().get(2) == Some(&b':');
-    Some(PathBuf::from(if is_drive { path[1..].to_owned() } else { path }))
+    let drive = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
+    Some(PathBuf::from(drive.unwrap_or(&path)))
 }
 
 /// Returns the `file:` URI of a path.
@@ -115,6 +115,7 @@ mod tests {
     fn uris_are_paths() {
         assert_eq!(path_of("file:///a%20b/%C3%A9.yaml"), Some("/a b/\u{e9}.yaml".into()));
         assert_eq!(path_of("file:///c%3A/x.yaml"), Some("c:/x.yaml".into()));
+        assert_eq!(path_of("file://%C3%A9:"), Some("\u{e9}:".into()));
         assert_eq!([path_of("untitled:1"), path_of("file:///%"), path_of("file:///%ff")], [None, None, None]);
         assert_eq!(uri_of(Path::new("/a b/\u{e9}.yaml")), "file:///a%20b/%C3%A9.yaml");
     }

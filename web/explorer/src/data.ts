@@ -1856,7 +1856,7 @@ export interface Finding {
    */
   severity: "malformed" | "invalid" | "suspicious" | "note";
   /**
-   * Position in the YAML for findings about graphs in payloads of delegates; null for other findings and for binary files.
+   * Position in the YAML; null for findings about a file as a whole, or about data files, and for binary files.
    */
   source?: SourcePosition | null;
   /**
@@ -1869,7 +1869,7 @@ export interface Finding {
   why: string;
 }
 /**
- * Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and about the values and nodes of these graphs, have one.
+ * Position of a finding in the YAML that a file was assembled from. Bytes count from the start of the document, with variables replaced; lines from that of the file.
  */
 export interface SourcePosition {
   /**

@@ -503,8 +503,8 @@ pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'s
     }
 }
 
-/// Returns the element types that an argument may have, in words; `None` without a constraint. Types that depend on those
-/// of another argument are left out, except that both are the same.
+/// Returns the element types that an argument may have, in words; `None` without a constraint. Types that depend on
+/// those of another argument are left out, except that both are the same.
 pub(crate) fn element_types(constraints: &[Constraint], signature: &Signature, at: usize) -> Option<String> {
     let is_any = |when: TypeSet| ScalarType::all().all(|known| known.info().is_none() || when.contains(known));
     let same = constraints.iter().find_map(|constraint| match *constraint {
