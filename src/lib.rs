@@ -216,8 +216,9 @@ pub mod operators {
 pub mod language {
     pub use crate::editor::{
         Analysis, ArrayFile, CallSignature, CompletionItem, CompletionKind, FileLink, HintKind, Hover, InlayHint,
-        LanguageOptions, LensKind, MAX_TEXT, MessageLevel, MethodLens, NameKind, OffsetUnits, OutlineItem, OutlineKind,
-        Reference, SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind, UnitOffsets, explain,
+        LanguageOptions, LensKind, MAX_COMPLETIONS, MAX_TEXT, MessageLevel, MethodLens, NameKind, OffsetUnits,
+        OutlineItem, OutlineKind, Reference, SemanticToken, SourceAction, SourceMessage, TextEdit, TokenKind,
+        UnitOffsets, explain,
     };
 }
 
@@ -294,7 +295,7 @@ pub mod command {
     pub use pte_report::statistics::TensorStatistics;
     pub use pte_transform::remap::renumber_values;
     pub use pte_yaml::bytes::{self, parse_bytes};
-    pub use pte_yaml::template::is_name as is_variable_name;
+    pub use pte_yaml::template::{is_name as is_variable_name, replaced};
 }
 
 /// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version

@@ -50,6 +50,7 @@ pub const MAX_TEXT: usize = 64 << 20;
 /// let signature: CallSignature = linear.signature(mm).unwrap();
 /// assert!(signature.label.starts_with("aten::addmm.out(self: Tensor"));
 /// let items: Vec<CompletionItem> = linear.completions(mm);
+/// assert!(items.len() < pte_emit::language::MAX_COMPLETIONS);
 /// assert!(items.iter().any(|item| item.kind == CompletionKind::Name && item.label == "y"));
 /// let outline: Vec<OutlineItem> = linear.symbols();
 /// assert_eq!(outline[0].children[0].kind, OutlineKind::Name(NameKind::Method));

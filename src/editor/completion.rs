@@ -35,8 +35,8 @@ use pte_yaml::tree::NodeValue;
 /// Added to the rank of an item that the word is no prefix of.
 const NO_PREFIX: u8 = 6;
 
-/// Maximum number of items.
-const MAX_ITEMS: usize = 1000;
+/// Number of items of [`Analysis::completions`] at most: more are left out.
+pub const MAX_COMPLETIONS: usize = 1000;
 
 /// What an item inserts, with the range that it replaces; `None` if it cannot stand there.
 type Replacement = Option<(Range<usize>, String)>;
@@ -138,7 +138,7 @@ impl Analysis {
         });
         let mut known = HashSet::new();
         items.retain(|item| known.insert(item.label.clone()));
-        items.truncate(MAX_ITEMS);
+        items.truncate(MAX_COMPLETIONS);
         items
     }
 }
@@ -620,7 +620,7 @@ fn keys_of(path: &Path, document: &SourceDocument) -> Vec<String> {
     let external = program.external_data.iter().map(|data| data.key.clone());
     let named = program.named_data.iter().flatten().map(|data| data.key.clone());
     let tensors = program.tensors().filter_map(|(.., tensor)| tensor.name().map(str::to_owned));
-    let mut keys: Vec<String> = external.chain(named).chain(tensors).take(MAX_ITEMS).collect();
+    let mut keys: Vec<String> = external.chain(named).chain(tensors).take(MAX_COMPLETIONS).collect();
     keys.sort();
     keys
 }
@@ -632,7 +632,7 @@ fn files(document: &SourceDocument, prefix: &str) -> Vec<String> {
     if document.source.files.check(&path).is_err() {
         return Vec::new();
     }
-    let names = pte_model::data::files::names_in(&path, MAX_ITEMS).into_iter();
+    let names = pte_model::data::files::names_in(&path, MAX_COMPLETIONS).into_iter();
     names.filter_map(|name| Some(Path::new(folder).join(name).to_str()?.to_owned())).collect()
 }
 

@@ -32,6 +32,7 @@ mod tree;
 mod units;
 
 pub use analysis::{Analysis, MAX_TEXT};
+pub use completion::MAX_COMPLETIONS;
 pub use hover::explain;
 pub use options::LanguageOptions;
 pub use results::{

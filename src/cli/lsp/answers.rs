@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use pte_emit::language::{
-    Analysis, ArrayFile, CompletionItem, CompletionKind, HintKind, LensKind, MessageLevel, NameKind, OutlineItem,
-    OutlineKind, SourceAction, SourceMessage, TextEdit, TokenKind,
+    Analysis, ArrayFile, CompletionItem, CompletionKind, HintKind, LensKind, MAX_COMPLETIONS, MessageLevel, NameKind,
+    OutlineItem, OutlineKind, SourceAction, SourceMessage, TextEdit, TokenKind,
 };
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ impl Subject<'_> {
         let items = self.analysis.completions(at);
         let items: Vec<Value> =
             items.iter().enumerate().map(|(index, item)| self.completion_item(index, item)).collect();
-        json!({"isIncomplete": false, "items": items})
+        json!({"isIncomplete": items.len() >= MAX_COMPLETIONS, "items": items})
     }
 
     fn completion_item(&self, index: usize, item: &CompletionItem) -> Value {

@@ -1,9 +1,11 @@
 //! Texts that an editor has opened: their names, versions and changes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pte_emit::command;
 use pte_emit::language::OffsetUnits;
 use serde_json::Value;
 
@@ -47,17 +49,29 @@ impl OpenTexts {
             "textDocument/didChange" => {
                 let open = self.texts.get_mut(&uri).ok_or_else(|| format!("`{uri}` is not open"))?;
                 let mut text = open.text.to_string();
+                let mut positions = Positions::new(&text, self.encoding);
+                // Changes by the positions of `text`, each before the former one: editors send many changes in this order.
+                let mut changes: Vec<(Range<usize>, String)> = Vec::new();
                 for change in params["contentChanges"].as_array().ok_or("expected `contentChanges`, a list")? {
                     let new = change["text"].as_str().ok_or("expected a change with `text`, a string")?;
                     match change.get("range").filter(|range| !range.is_null()) {
                         Some(range) => {
-                            let found = Positions::new(&text, self.encoding).range_of(range);
+                            let before = changes.last().map_or(usize::MAX, |(former, _)| former.start);
+                            if positions.range_of(range).is_none_or(|found| found.end >= before) {
+                                text = replaced(&text, &mut changes)?;
+                                positions = Positions::new(&text, self.encoding);
+                            }
+                            let found = positions.range_of(range);
                             let range = found.ok_or_else(|| format!("expected a range, found {range}"))?;
-                            text.replace_range(range, new);
+                            changes.push((range, new.to_owned()));
                         }
-                        None => text = new.to_owned(),
+                        None => {
+                            (text, changes) = (new.to_owned(), Vec::new());
+                            positions = Positions::new(&text, self.encoding);
+                        }
                     }
                 }
+                let text = replaced(&text, &mut changes)?;
                 *open = OpenText { version, text: text.into() };
             }
             _ => _ = self.texts.remove(&uri).ok_or_else(|| format!("`{uri}` is not open"))?,
@@ -65,6 +79,10 @@ impl OpenTexts {
         let open = self.texts.get(&uri).cloned();
         Ok((uri, open))
     }
+}
+
+fn replaced(text: &str, changes: &mut Vec<(Range<usize>, String)>) -> Result<String, String> {
+    command::replaced(text, std::mem::take(changes)).ok_or_else(|| "expected ranges of the text".to_owned())
 }
 
 /// Returns an absolute path whose folder, if it exists, has no symbolic links, so that the same file has the same path.
@@ -126,10 +144,18 @@ mod tests {
         let document = json!({"uri": "x", "version": 1, "text": "\u{1f600}b\nc"});
         texts.apply("textDocument/didOpen", &json!({"textDocument": document})).unwrap();
         let change = |line, from: u32, to: u32, text: &str| json!({"text": text, "range": {"start": {"line": line, "character": from}, "end": {"line": line, "character": to}}});
-        let changes = json!([change(0, 2, 3, "x\ny"), change(1, 0, 1, "z"), change(2, 5, 9, "!")]);
+        let changes = json!([
+            change(0, 2, 3, "x\ny"),
+            change(1, 0, 1, "z"),
+            change(2, 5, 9, "!"),
+            // From the last one to the first one, and two at the same place.
+            change(2, 1, 2, "?"),
+            change(1, 0, 0, "b"),
+            change(1, 0, 0, "a"),
+        ]);
         let changed = json!({"textDocument": {"uri": "x", "version": 2}, "contentChanges": changes});
         let (_, open) = texts.apply("textDocument/didChange", &changed).unwrap();
-        assert_eq!(open.map(|open| (open.version, open.text.to_string())), Some((2, "\u{1f600}x\nz\nc!".to_owned())));
+        assert_eq!(open.map(|open| (open.version, open.text.to_string())), Some((2, "\u{1f600}x\nabz\nc?".to_owned())));
         assert!(texts.apply("textDocument/didClose", &changed).unwrap().1.is_none());
         let malformed = texts.apply("textDocument/didChange", &changed);
         assert_eq!(malformed.unwrap_err(), "`x` is not open");
