@@ -653,11 +653,13 @@ fn is_subsequence(word: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::ops::Range;
 
     use super::{CompletionItem, CompletionKind};
     use crate::editor::fixtures::{analysis, marked};
     use crate::editor::{Analysis, LanguageOptions};
+    use crate::ir::shape::{self, Form, Shape};
     use pte_yaml::tree::{self, NodeValue, SourceNode};
 
     /// Labels, or the snippet of one label.
@@ -740,6 +742,33 @@ mod tests {
                 .split(' ')
                 .for_each(|word| assert!(super::OperatorDescription::find(word).is_some(), "{kind:?} {word}"));
         }
+    }
+
+    /// Collects the shapes that maps in a form may have, with those inside of them.
+    fn collect(form: &'static Form, depth: usize, found: &mut BTreeMap<&'static str, &'static Shape>) {
+        for form in form.alternatives() {
+            match form {
+                // Lists of numbers contain such lists.
+                Form::List(item) | Form::Map(item) if depth < 4 => collect(item, depth + 1, found),
+                Form::Shape(shape) if found.insert(shape.name, shape).is_none() => {
+                    shape.keys.iter().for_each(|key| collect(&key.form, 0, found));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn tables_have_keys_of_the_grammar() {
+        let mut shapes = BTreeMap::new();
+        static ROOT: Form = Form::Shape(&shape::DOCUMENT);
+        collect(&ROOT, 0, &mut shapes);
+        for (shape, _, keys) in super::NEW_MAPS {
+            keys.iter().for_each(|key| assert!(shapes[shape].key(key).is_some(), "{shape} {key}"));
+        }
+        let (_, keys) = super::COMMON[0];
+        let is_key = |key: &str| shapes.values().any(|shape| shape.key(key).is_some());
+        keys.split(' ').for_each(|key| assert!(is_key(key), "{key}"));
     }
 
     #[test]
