@@ -1,4 +1,4 @@
-//! Source -> a tree of scalars, lists and maps: YAML from the events of granit-parser and [`crate::runs`], JSON with
+//! Source -> a tree of scalars, lists and maps: YAML from the events of granit-parser and `runs.rs`, JSON with
 //! serde_json.
 //!
 //! Plain scalars have the types of YAML 1.2's core schema, and integers may also be binary and have `_` between digits.
