@@ -50,7 +50,7 @@ impl OpenTexts {
                 let open = self.texts.get_mut(&uri).ok_or_else(|| format!("`{uri}` is not open"))?;
                 let mut text = open.text.to_string();
                 let mut positions = Positions::new(&text, self.encoding);
-                // Changes by the positions of `text`, each before the former one: editors send many changes in this order.
+                // Changes by the positions of `text`, each before the former one, the order in which editors send many.
                 let mut changes: Vec<(Range<usize>, String)> = Vec::new();
                 for change in params["contentChanges"].as_array().ok_or("expected `contentChanges`, a list")? {
                     let new = change["text"].as_str().ok_or("expected a change with `text`, a string")?;
