@@ -438,13 +438,13 @@ fn json_has_its_own_layout_and_no_computed_keys() {
         (done.code, &*done.stderr),
         (
             Some(1),
-            "a.yaml: formatted\nerror: b.json: it is not JSON, as its name says: key must be a string at line 1 column 16\n\n"
+            "a.yaml: formatted\nerror: b.json: the name ends with .json, but the content is not JSON: key must be a string at line 1 column 16\n\n"
         )
     );
     assert_eq!(folder.read("b.json"), b"{\"methods\": {},}");
     for option in ["--shortest", "--explicit"] {
         let done = folder.run(&["fmt", option, "c.json"]);
-        let message = "error: c.json: keys are left out of YAML or stated in it, and this is JSON\n\n";
+        let message = "error: c.json: computed keys can be left out or stated only in YAML; this is JSON\n\n";
         assert_eq!((done.code, &*done.stderr), (Some(1), message));
     }
     assert_eq!(folder.read("c.json"), b"{\"methods\": {}}\n");
