@@ -1,12 +1,10 @@
 //! Findings about the files of a YAML source, with the names that its values have there. Findings about binary files
 //! have numbers only.
 
-use std::collections::HashMap;
-
 use super::Assembly;
+use super::positions::{MethodPaths, item};
 use pte_check::{Finding, RuleId};
 use pte_model::diagnostics::clipped;
-use pte_model::program::element::{Element, Part};
 use pte_model::program::{ExecutionPlan, Memory};
 
 /// Rules about tensors whose memory overlaps.
@@ -41,29 +39,30 @@ const VALUES: &str = "values[";
 /// ```
 pub struct SourceNames<'a> {
     assembly: &'a Assembly,
-    /// Methods by path.
-    methods: HashMap<String, usize>,
+    methods: MethodPaths,
 }
 
 impl<'a> SourceNames<'a> {
     /// Begins with the methods of an assembly.
     pub fn new(assembly: &'a Assembly) -> SourceNames<'a> {
-        let path = |method| (Element::Method(method, Part::Whole).path(&assembly.program), method);
-        SourceNames { assembly, methods: (0..assembly.program.plans().len()).map(path).collect() }
+        SourceNames { assembly, methods: MethodPaths::new(&assembly.program) }
     }
 
     /// Formats a finding as lines: with names, the behaviour of the runtime, and advice about explicit offsets.
     pub fn lines(&self, finding: &Finding) -> String {
-        let path = &*finding.location.path;
-        let parts = [".chains[", ".instructions[", ".values["];
-        let method = parts.into_iter().find_map(|part| {
-            let at = path.rfind(part)?;
-            Some((*self.methods.get(&path[..at])?, &path[at + 1..]))
-        });
-        let plan = method.and_then(|(method, _)| self.assembly.program.plans().get(method));
-        let (Some((method, rest)), Some(plan)) = (method, plan) else { return finding.lines() };
-        let name = |value: usize| self.assembly.value_name(method, value).map(|name| format!("`{}`", clipped(name)));
+        let (named, advice) = self.named(finding);
+        let advice = advice.map_or_else(String::new, |advice| format!("    help: {advice}\n"));
+        named.lines() + &advice
+    }
+
+    /// Returns a finding with names, and advice about explicit offsets.
+    pub(crate) fn named(&self, finding: &Finding) -> (Finding, Option<String>) {
         let mut named = finding.clone();
+        let is_part = |rest: &&str| ["chains[", "instructions[", VALUES].iter().any(|list| rest.starts_with(list));
+        let method = self.methods.split(&finding.location.path).filter(|(_, rest)| is_part(rest));
+        let plan = method.and_then(|(method, _)| self.assembly.program.plans().get(method));
+        let (Some((method, rest)), Some(plan)) = (method, plan) else { return (named, None) };
+        let name = |value: usize| self.assembly.value_name(method, value).map(|name| format!("`{}`", clipped(name)));
         if let Some(name) = value_at(rest, plan).and_then(name) {
             let path = named.source.as_mut().map_or(&mut named.location.path, |source| &mut source.path);
             *path += &format!(" ({name})");
@@ -80,12 +79,10 @@ impl<'a> SourceNames<'a> {
                 Some(name)
             });
         }
-        let mut out = named.lines();
-        if OVERLAPS.contains(&finding.rule.id) && !placed.is_empty() {
-            let placed = placed.join(" and ");
-            out += &format!("    help: without `memory` of {placed}, the planner computes where there is room\n");
-        }
-        out
+        let is_overlap = OVERLAPS.contains(&finding.rule.id) && !placed.is_empty();
+        let placed = placed.join(" and ");
+        let advice = format!("without `memory` of {placed}, the planner computes where there is room");
+        (named, is_overlap.then_some(advice))
     }
 }
 
@@ -103,12 +100,6 @@ fn value_at(path: &str, plan: &ExecutionPlan) -> Option<usize> {
         None => instruction.operands().find(|(name, ..)| *name == field).map(|(_, value, _)| value),
     };
     value?.get()
-}
-
-/// Returns the number after a prefix like `values[`, and the text after its bracket.
-fn item<'p>(path: &'p str, prefix: &str) -> Option<(usize, &'p str)> {
-    let (number, rest) = path.strip_prefix(prefix)?.split_once(']')?;
-    Some((number.parse().ok()?, rest))
 }
 
 /// Replaces the values in a text for which `name` returns something.

@@ -1,5 +1,5 @@
-//! Adds positions in the YAML to the findings about a program, with the names of delegates and of what is in their
-//! graphs.
+//! Paths of findings: their elements, and their positions in the YAML, with the names of delegates and of what is in
+//! their graphs.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -17,6 +17,32 @@ use pte_yaml::tree::NodeId;
 
 /// Prefix of the paths of a program inside a `.bpte`.
 const INNER: &str = "program.";
+
+/// Paths of the methods of a program.
+pub struct MethodPaths(Vec<String>);
+
+impl MethodPaths {
+    /// Reads the methods of a program.
+    pub fn new(program: &Program) -> MethodPaths {
+        let path = |method| Element::Method(method, Part::Whole).path(program);
+        MethodPaths((0..program.plans().len()).map(path).collect())
+    }
+
+    /// Returns the method of a path, and the path in it: of `methods.forward.values[3]`, `values[3]`.
+    pub fn split<'p>(&self, path: &'p str) -> Option<(usize, &'p str)> {
+        // Names of methods may contain any text.
+        self.0.iter().enumerate().find_map(|(method, whole)| {
+            let rest = path.strip_prefix(&**whole)?;
+            (rest.is_empty() || rest.starts_with(['.', '['])).then(|| (method, rest.trim_start_matches('.')))
+        })
+    }
+}
+
+/// Returns the index of an item of a list at the start of a path, and the rest; `list` ends with its bracket.
+pub fn item<'p>(path: &'p str, list: &str) -> Option<(usize, &'p str)> {
+    let (index, rest) = path.strip_prefix(list)?.split_once(']')?;
+    Some((index.parse().ok()?, rest))
+}
 
 /// Where a finding is in the source.
 struct Place<'a> {
@@ -54,32 +80,22 @@ fn set(finding: &mut Finding, place: Place<'_>, SourceRange { span, line, column
 struct Paths<'a> {
     program: &'a Program,
     origins: &'a Origins,
-    /// Paths of the methods.
-    methods: Vec<String>,
+    methods: MethodPaths,
     /// First calls of operators, as chain and index in the chain, by the indices of method and operator.
     calls: OnceCell<HashMap<(usize, usize), (usize, usize)>>,
 }
 
 impl<'a> Paths<'a> {
     fn new(program: &'a Program, origins: &'a Origins) -> Paths<'a> {
-        let path = |method| Element::Method(method, Part::Whole).path(program);
-        let methods = (0..program.plans().len()).map(path).collect();
-        Paths { program, origins, methods, calls: OnceCell::new() }
+        Paths { program, origins, methods: MethodPaths::new(program), calls: OnceCell::new() }
     }
 
     /// Returns the place of a path such as `methods.forward.values[3]` or `methods.forward.instructions[2].args[1]`.
     fn place(&self, path: &str) -> Option<Place<'a>> {
         let own = path.strip_prefix(INNER).unwrap_or(path);
         let at = |node: NodeId| Some(Place { node, path: own.to_owned(), graph: None });
-        // Names of methods may contain any text.
-        let of_method = |(method, whole): (usize, &String)| {
-            let rest = own.strip_prefix(&**whole)?;
-            (rest.is_empty() || rest.starts_with(['.', '['])).then(|| (method, rest.trim_start_matches('.')))
-        };
-        let Some((method, rest)) = self.methods.iter().enumerate().find_map(of_method) else {
-            let external = || item(own, "external_data[").map(|(index, _)| Element::ExternalData(index));
-            let element = item(own, "named_data[").map(|(index, _)| Element::NamedData(index)).or_else(external);
-            return at(self.origins.node(element?)?);
+        let Some((method, rest)) = self.methods.split(own) else {
+            return at(self.origins.node(Element::NamedData(item(own, "named_data[")?.0))?);
         };
         if let Some((index, rest)) = item(rest, "delegates[") {
             return self.of_delegate(method, index, rest);
@@ -99,7 +115,7 @@ impl<'a> Paths<'a> {
     /// Returns the place of a delegate, or of a part of its graph: `rest` is what follows in the path.
     fn of_delegate(&self, method: usize, index: usize, rest: &str) -> Option<Place<'a>> {
         let delegate = self.origins.methods.get(method)?.delegates.get(index)?;
-        let base = format!("{}.delegates.{}", self.methods.get(method)?, name_step(&delegate.name)?);
+        let base = format!("{}.delegates.{}", self.methods.0.get(method)?, name_step(&delegate.name)?);
         if let Some((path, node)) = rest.strip_prefix(".graph.").and_then(|part| part_of_graph(delegate, part)) {
             return Some(Place { node, path: format!("{base}.graph.{path}"), graph: Some(delegate) });
         }
@@ -124,12 +140,6 @@ impl<'a> Paths<'a> {
         });
         calls.get(&(method, operator)).copied()
     }
-}
-
-/// Returns the index of an item of a list at the start of a path, and the rest.
-fn item<'p>(path: &'p str, list: &str) -> Option<(usize, &'p str)> {
-    let (index, rest) = path.strip_prefix(list)?.split_once(']')?;
-    Some((index.parse().ok()?, rest))
 }
 
 /// Returns the path with names, and the node, of a part of a graph such as `values[2]` or `nodes[3]`.

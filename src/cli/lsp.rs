@@ -96,7 +96,7 @@ impl Pending {
         about.for_each(|request| request.is_outdated = true);
     }
 
-    /// Fails for a request whose answer nobody needs any more.
+    /// Fails for a request that is cancelled, or whose text has changed since.
     fn check(&self, id: &Value) -> Result<(), ResponseError> {
         let (code, message) = match self.requests().get(&Pending::of_id(id)) {
             Some(request) if request.stop.is_set() => (ErrorCode::RequestCancelled, "cancelled"),

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
 use super::edits::{self, Kept, add_entries};
+use super::insertion;
 use super::places::{self, Place, SourceCall, Trail};
 use super::results::{SourceAction, SourceMessage, TextEdit};
 use crate::ir::yaml;
@@ -44,7 +45,10 @@ impl Analysis {
         let written = self.text.get(range.clone()).filter(|written| !written.contains("$("))?;
         // In place of a string, a map or `null`.
         let is_value = new.starts_with('{') || new == "null";
-        let is_json = written.starts_with('"') && self.text.trim_start().starts_with('{');
+        let is_json = self.at(range.start).is_some_and(|(document, at)| {
+            let Trail { places, .. } = places::trail(&document.syntax, at);
+            places.iter().any(|place| insertion::is_json(&document.syntax, place.node))
+        });
         let text = if is_value { edits::value(new, is_json)? } else { edits::string(written, new) };
         let title = format!("replace by `{}`", clipped(new));
         let edits = vec![TextEdit { range: range.clone(), text }];
@@ -56,9 +60,8 @@ impl Analysis {
 
     /// Adds the `out` that an operator needs.
     fn missing_out(&self, document: &SourceDocument, call: &SourceCall<'_>) -> Option<SourceAction> {
-        let operator = OperatorDescription::find(call.name).filter(|_| call.lacks_out())?;
-        let outs = operator.arguments.iter().filter(|argument| argument.role == Role::Out).count();
-        let ins = operator.arguments.len() - outs;
+        let signature = &pte_operators::find(call.name).filter(|_| call.lacks_out())?.signature;
+        let (ins, outs) = (signature.ins().count(), signature.outs().count());
         // Without `out`, the arguments may be the whole stack.
         if call.args.len() > ins {
             return None;
@@ -118,7 +121,7 @@ impl Analysis {
         let (text, range) = (document.syntax.text(), |id: NodeId| document.syntax.range(id));
         let literal = edits::flow(place.node, &|id| text[range(id)].to_owned(), false);
         let values = edits::add_values(document, range(place.node.id).start, &[(name.clone(), literal)])?;
-        let is_json = edits::is_json(document, call.instruction);
+        let is_json = insertion::is_json(&document.syntax, call.instruction);
         let use_of = if is_json { yaml::quoted(&name) } else { name.clone() };
         let use_of = TextEdit { range: document.node_range(place.node.id), text: use_of };
         let edits = vec![values, use_of];

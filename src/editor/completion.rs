@@ -121,7 +121,7 @@ impl Analysis {
         let Some(slot) = Slot::new(text, at, &marked, document, &trail) else { return Vec::new() };
         let Trail { places, is_key } = trail;
         let quoted = |place: &&Place<'_>| insertion::has_quoted_keys(&document.syntax, place.node);
-        let is_json = places.iter().filter(quoted).any(|place| insertion::is_flow(&document.syntax, place.node));
+        let is_json = places.iter().any(|place| insertion::is_json(&document.syntax, place.node));
         let nearest = places.iter().rev().find(|place| matches!(place.node.value, NodeValue::Map(_)));
         let is_quoted = is_json || is_key && slot.is_double() || nearest.as_ref().is_some_and(quoted);
         let quote = if is_quoted { "\"" } else { "" };

@@ -2,14 +2,16 @@
 
 use super::analysis::{Analysis, SourceDocument};
 use super::edits::{self, Kept, removed_entries};
+use super::insertion;
+use super::offsets::whole_lines;
 use super::places::{self, Trail};
 use super::results::{ArrayFile, SourceAction, TextEdit};
 use super::symbols::{NameKind, Occurrence, Symbol};
 use crate::facade::running::tensor_declaration;
+use crate::facade::tensors::npy_file;
 use crate::ir::yaml;
 use pte_model::diagnostics::clipped;
-use pte_model::format::npy;
-use pte_model::program::{EValue, TensorData};
+use pte_model::program::{EValue, TensorData, TensorLayout};
 use pte_yaml::tree::{NodeId, NodeValue};
 
 impl Analysis {
@@ -157,11 +159,10 @@ impl Analysis {
         let (known, method) = (document.facts().assembled.as_ref()?, method.checked_sub(1)?);
         let EValue::Tensor(tensor) = known.evalue(method, known.value(method, name)?)? else { return None };
         let TensorData::Blob(id) = tensor.data else { return None };
-        let sizes = tensor.sizes.as_deref().unwrap_or_default();
         // The numbers are in the order of memory, which is that of the file.
-        let is_contiguous = tensor.dim_order.iter().flat_map(|order| order.iter()).zip(0u8..).all(|(a, b)| *a == b);
-        let mut content = npy::header(tensor.scalar_type, sizes).filter(|_| is_contiguous)?;
-        content.extend(known.program()?.blob(id).to_vec().ok()?);
+        let layout = TensorLayout::of(tensor);
+        let content =
+            npy_file(&layout, known.program()?.blob(id)).ok()?.filter(|_| layout.dim_order.is_contiguous())?;
         let is_safe = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let stem: String = name.chars().take(100).map(|c| if is_safe(c) { c } else { '_' }).collect();
         let folder = &document.source.files.folder;
@@ -169,11 +170,11 @@ impl Analysis {
         let file =
             names.into_iter().find(|name| !name.starts_with('.') && folder.join(name).symlink_metadata().is_err())?;
         document.source.files.check(folder).ok()?;
-        let is_json = edits::is_json(document, declaration.node);
+        let is_json = insertion::is_json(&document.syntax, declaration.node);
         let text = edits::value(&format!("{{npy: {}}}", yaml::text(&file)), is_json)?;
         let edits = vec![TextEdit { range: document.node_range(data.node.id), text }];
         let path = folder.join(file);
-        self.is_same_with(&edits, path.clone(), content.clone()).then_some(ArrayFile { path, content, edits })
+        self.is_same_with(&edits, &path, &content).then_some(ArrayFile { path, content, edits })
     }
 
     /// Returns the declared values of a document that are unused.
@@ -198,10 +199,9 @@ fn removed(document: &SourceDocument, unused: &[usize]) -> Option<Vec<TextEdit>>
         let index = places.iter().position(|place| place.shape.is_some_and(|shape| shape.name == "instruction"))?;
         let is_only = places.get(index + 1)?.is_value_of("instruction", "out") && places.len() == index + 2;
         let range = document.syntax.range(places[index].node.id);
-        let start = text[..range.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline + 1);
-        let is_line = text[start..range.start].trim() == "-" && text[range.end..end].trim().is_empty();
-        let edit = TextEdit { range: document.outer(start..end), text: String::new() };
+        let lines = whole_lines(text, &range);
+        let is_line = text[lines.start..range.start].trim() == "-" && text[range.end..lines.end].trim().is_empty();
+        let edit = TextEdit { range: document.outer(lines), text: String::new() };
         edits.push((is_only && is_line).then_some(edit)?);
     }
     Some(edits)

@@ -3,15 +3,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::insertion;
+use super::offsets::{line_start, whole_lines};
 use super::places::{self, Trail};
 use super::results::TextEdit;
 use crate::facade::model::{DiffOptions, Model};
 use crate::ir::files::FileAccess;
-use crate::ir::yaml;
+use crate::ir::yaml::{self, FlowMap};
 use crate::pipeline::AssembleOptions;
 use pte_diff::DiffArea;
 use pte_model::data::Blob;
@@ -29,6 +31,8 @@ pub(super) enum Kept {
     Bytes,
     /// What they compute.
     Meaning,
+    /// The programs and the bytes of their data.
+    Data,
     /// Each byte of the metadata without unused parts.
     Used,
 }
@@ -69,34 +73,34 @@ impl Analysis {
         self.tried(edits).is_some_and(|after| self.is_same(&after, kept))
     }
 
-    /// Returns true if the programs of all documents, and their data, are the same after changes, with a new file.
-    pub(super) fn is_same_with(&self, edits: &[TextEdit], path: PathBuf, content: Vec<u8>) -> bool {
+    /// Returns true if changes leave all of the programs as it is, with a new file.
+    pub(super) fn is_same_with(&self, edits: &[TextEdit], path: &Path, content: &[u8]) -> bool {
         let Some(first) = self.documents.first() else { return false };
-        let planned = Arc::new(BTreeMap::from([(path, Blob::bytes(content))]));
+        let planned = Arc::new(BTreeMap::from([(path.to_owned(), Blob::bytes(content.to_vec()))]));
         let files = FileAccess { planned, ..first.source.files.clone() };
-        let models = |analysis: &Analysis| -> Option<Vec<Model>> {
-            let facts = analysis.documents.iter().map(|document| document.facts().assembled.as_ref());
-            facts.map(|known| Some(known?.model.clone())).collect()
-        };
-        let models = self.tried_with(edits, &files).and_then(|after| Some((models(self)?, models(&after)?)));
-        let is_same =
-            |(old, new): (&Model, &Model)| old.diff(new, &DiffOptions::default()).is_ok_and(|found| found.is_empty());
-        models.is_some_and(|(before, after)| before.iter().zip(&after).all(is_same))
+        self.tried_with(edits, &files).is_some_and(|after| self.is_same(&after, Kept::Data))
     }
 
+    /// Returns true if all documents are valid, and their programs are as those after changes.
     pub(super) fn is_same(&self, after: &Analysis, kept: Kept) -> bool {
         let is_same = |before: &SourceDocument, after: &SourceDocument| {
             let models = [before, after].map(|document| document.facts().assembled.as_ref().map(|known| &known.model));
             let [Some(before), Some(after)] = models else { return false };
-            if kept == Kept::Used {
-                let pruned = AssembleOptions { prune: true, ..AssembleOptions::default() };
-                let metadata = |model: &Model| Some(model.assemble(&pruned).ok()?.program_file()?.metadata().to_vec());
-                return metadata(before).is_some_and(|before| metadata(after) == Some(before));
+            let metadata = |model: &Model| Some(model.assembly().ok()?.program_file()?.metadata().to_vec());
+            let pruned = |model: &Model| {
+                let options = AssembleOptions { prune: true, ..AssembleOptions::default() };
+                Some(model.assemble(&options).ok()?.program_file()?.metadata().to_vec())
+            };
+            let has_no_difference = |only| {
+                let options = DiffOptions { only, ..DiffOptions::default() };
+                before.diff(after, &options).is_ok_and(|found| found.is_empty())
+            };
+            match kept {
+                Kept::Bytes => metadata(before) == metadata(after),
+                Kept::Meaning => metadata(before) == metadata(after) || has_no_difference(Some(DiffArea::Meaning)),
+                Kept::Data => has_no_difference(None),
+                Kept::Used => pruned(before).is_some_and(|before| pruned(after) == Some(before)),
             }
-            let metadata = [before, after].map(|model| Some(model.assembly().ok()?.program_file()?.metadata()));
-            let meaning = DiffOptions { only: Some(DiffArea::Meaning), ..DiffOptions::default() };
-            metadata[0] == metadata[1]
-                || kept == Kept::Meaning && before.diff(after, &meaning).is_ok_and(|found| found.is_empty())
         };
         self.documents.iter().zip(&after.documents).all(|(old, new)| is_same(old, new))
     }
@@ -115,7 +119,7 @@ pub(super) fn removed_entries(document: &SourceDocument, keys: &[usize]) -> Opti
     let mut edits = Vec::new();
     for map in maps.values() {
         let NodeValue::Map(entries) = &map.value else { return None };
-        let is_flow = text[range(map.id)].starts_with('{');
+        let is_flow = insertion::is_flow(&document.syntax, map);
         let of_entry = |(key, node): &(tree::MapKey<'_>, SourceNode<'_>)| {
             range(key.id).start..range(key.id).end.max(range(node.id).end)
         };
@@ -129,11 +133,10 @@ pub(super) fn removed_entries(document: &SourceDocument, keys: &[usize]) -> Opti
                 (true, Some(before)) => ranges[before].end..entry.end,
                 (true, None) => entry.clone(),
                 (false, _) => {
-                    let line = text[..entry.start].rfind('\n').map_or(0, |newline| newline + 1);
-                    let end = text[entry.end..].find('\n').map_or(text.len(), |newline| entry.end + newline + 1);
-                    let comment = text[entry.end..end].trim();
-                    let is_alone = text[line..entry.start].trim().is_empty();
-                    (is_alone && (comment.is_empty() || comment.starts_with('#'))).then_some(line..end)?
+                    let lines = whole_lines(text, entry);
+                    let comment = text[entry.end..lines.end].trim();
+                    let is_alone = text[lines.start..entry.start].trim().is_empty();
+                    (is_alone && (comment.is_empty() || comment.starts_with('#'))).then_some(lines)?
                 }
             });
         }
@@ -161,23 +164,26 @@ pub(super) fn string(written: &str, new: &str) -> String {
 }
 
 /// Returns a node in braces and brackets, on one line; in JSON, with quotes around strings and keys.
-pub(super) fn flow(node: &SourceNode<'_>, source: &impl Fn(NodeId) -> String, is_json: bool) -> String {
+pub(super) fn flow(node: &SourceNode<'_>, source: &dyn Fn(NodeId) -> String, is_json: bool) -> String {
+    let mut out = String::new();
+    write_flow(node, source, is_json, &mut out);
+    out
+}
+
+fn write_flow(node: &SourceNode<'_>, source: &dyn Fn(NodeId) -> String, is_json: bool, out: &mut String) {
     let text = |text: &str| if is_json { yaml::quoted(text) } else { yaml::operator(text).into_owned() };
     match &node.value {
-        NodeValue::List(items) => {
-            let items: Vec<String> = items.iter().map(|item| flow(item, source, is_json)).collect();
-            format!("[{}]", items.join(", "))
-        }
+        NodeValue::List(items) => yaml::list(out, items, |item, out| write_flow(item, source, is_json, out)),
         NodeValue::Map(entries) => {
-            let entry = |(key, node): &(tree::MapKey<'_>, SourceNode<'_>)| {
-                format!("{}: {}", text(&key.text), flow(node, source, is_json))
-            };
-            let entries: Vec<String> = entries.iter().map(entry).collect();
-            format!("{{{}}}", entries.join(", "))
+            let mut map = FlowMap::new(out);
+            entries.iter().for_each(|(key, node)| write_flow(node, source, is_json, map.key(&text(&key.text))));
+            map.end();
         }
-        NodeValue::Text(string) => text(string),
-        NodeValue::Null => "null".to_owned(),
-        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => source(node.id),
+        NodeValue::Text(string) => out.push_str(&text(string)),
+        NodeValue::Null => out.push_str("null"),
+        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {
+            out.push_str(&source(node.id));
+        }
     }
 }
 
@@ -202,7 +208,7 @@ pub(super) fn add_entries(
     let NodeValue::Map(entries) = &map.value else { return None };
     let (text, range) = (document.syntax.text(), document.syntax.range(map.id));
     let written = &text[range.clone()];
-    let is_json = is_json(document, map);
+    let is_json = insertion::is_json(&document.syntax, map);
     let entry = |(key, text): &(String, String)| {
         let key = if is_json { yaml::quoted(key) } else { yaml::text(key).into_owned() };
         Some(format!("{key}: {}", value(text, is_json)?))
@@ -214,9 +220,9 @@ pub(super) fn add_entries(
     };
     let start = document.syntax.range(first.0.id).start;
     let end = document.syntax.range(last.1.id).end.max(document.syntax.range(last.0.id).end);
-    let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = line_start(text, start);
     let column = text[line..start].chars().count();
-    let is_flow = written.starts_with('{');
+    let is_flow = insertion::is_flow(&document.syntax, map);
     let newline = if text[..line].ends_with("\r\n") { "\r\n" } else { "\n" };
     let separator = if is_flow { ", ".to_owned() } else { format!("{newline}{}", " ".repeat(column)) };
     let new = new.join(&separator);
@@ -227,12 +233,6 @@ pub(super) fn add_entries(
     let end = if is_comment { end + line_end } else { end };
     let (at, text) = if is_last { (end, separator + &new) } else { (start, new + &separator) };
     Some(TextEdit { range: document.outer(at..at), text })
-}
-
-/// Returns true for a map in braces whose keys are in quotes.
-pub(super) fn is_json(document: &SourceDocument, map: &SourceNode<'_>) -> bool {
-    let text = &document.syntax.text()[document.syntax.range(map.id)];
-    text.strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('"'))
 }
 
 /// Adds entries to the values of the method at an offset.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::options::LanguageOptions;
 use super::tree::Syntax;
+use crate::assembly::SourceNames;
 use crate::facade::documents::findings::Level;
 use crate::facade::documents::validation::validate_source;
 use crate::facade::inspection::MemoryOptions;
@@ -26,9 +27,16 @@ use pte_model::program::{EValue, Program, Tensor, TensorData};
 pub(super) struct Facts {
     /// Messages of the assembler, with ranges in the text of the tree.
     pub messages: Vec<Diagnostic>,
-    findings: OnceLock<Vec<(Level, String, Finding)>>,
+    findings: OnceLock<Vec<NamedFinding>>,
     /// Program; `None` if the document is not valid.
     pub assembled: Option<Assembled>,
+}
+
+/// A finding with the names of the source.
+pub(super) struct NamedFinding {
+    pub level: Level,
+    pub finding: Finding,
+    pub advice: Option<String>,
 }
 
 /// A valid document.
@@ -59,8 +67,8 @@ impl Facts {
         Ok(Facts::of_resolved(source, resolved, invalid_tests, early))
     }
 
-    /// Returns the findings of `check`, each with its level and its text.
-    pub fn findings(&self, options: &LanguageOptions) -> &[(Level, String, Finding)] {
+    /// Returns the findings of `check`.
+    pub fn findings(&self, options: &LanguageOptions) -> &[NamedFinding] {
         let found = || self.assembled.as_ref().and_then(|assembled| findings(&assembled.model, options).ok());
         self.findings.get_or_init(|| found().unwrap_or_default())
     }
@@ -100,17 +108,17 @@ impl Facts {
     }
 }
 
-/// Validates the files of a document. What a message of the assembler says is not said again.
-fn findings(model: &Model, options: &LanguageOptions) -> Result<Vec<(Level, String, Finding)>, Error> {
+/// Validates the files of a document.
+fn findings(model: &Model, options: &LanguageOptions) -> Result<Vec<NamedFinding>, Error> {
     let validated =
         validate_source(model, &CheckOptions::default(), std::slice::from_ref(&options.runtime), &options.targets)?;
-    let mut found = Vec::new();
-    for file in validated.into_iter().flat_map(|(files, _)| files) {
-        let lines = file.lines.into_iter().flatten();
-        let list = file.file.findings.into_iter().flat_map(|Findings { list, .. }| list);
-        found.extend(list.zip(lines).map(|(finding, lines)| (Level::of_rule(finding.rule.severity), lines, finding)));
-    }
-    Ok(found)
+    let names = SourceNames::new(model.assembly()?);
+    let files = validated.into_iter().flat_map(|(files, _)| files).flat_map(|file| file.file.findings);
+    let named = |finding: &Finding| {
+        let (finding, advice) = names.named(finding);
+        NamedFinding { level: Level::of_rule(finding.rule.severity), finding, advice }
+    };
+    Ok(files.flat_map(|Findings { list, .. }| list).map(|finding| named(&finding)).collect())
 }
 
 impl Assembled {

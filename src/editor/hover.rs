@@ -95,7 +95,7 @@ impl Analysis {
         if let Some(bytes) = tensor.nbytes() {
             let _ = write!(text, ", {}", counted(bytes, "byte"));
         }
-        if let Some(order) = tensor.dim_order.as_ref().filter(|order| !order.iter().zip(0..).all(|(a, b)| *a == b)) {
+        if let Some(order) = tensor.dim_order.as_ref().filter(|order| !order.is_contiguous()) {
             let order: Vec<String> = order.iter().map(ToString::to_string).collect();
             let _ = write!(text, ", dim_order [{}]", order.join(", "));
         }

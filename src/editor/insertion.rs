@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::offsets::line_start;
 use super::places::Trail;
 use super::tree::Syntax;
 use crate::ir::shape::{Form, KeySpec};
@@ -62,7 +63,7 @@ impl Slot {
         };
         let prefix = word.split_once(MARK)?.0.to_owned();
         let node = document.node_range(id);
-        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = line_start(before, before.len());
         let begin = if text[line..].starts_with('\u{feff}') { line + '\u{feff}'.len_utf8() } else { line };
         let is_here = (begin..=at).contains(&node.start);
         let is_plain = !marked.text().get(node.start..)?.starts_with(['"', '\'', '|', '>']);
@@ -130,7 +131,7 @@ impl Slot {
 impl<'t> WordAt<'t> {
     fn new(text: &'t str, at: usize) -> Option<WordAt<'t>> {
         let (before, after) = (text.get(..at)?, text.get(at..)?);
-        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = line_start(before, before.len());
         let quote = open_quote(&before[line..]).map(|(start, quote)| (line + start, quote));
         let closing = quote.and_then(|(_, quote)| closing(after, quote));
         let is_end = |c: char| c.is_whitespace() || "[]{},\"'#\u{feff}".contains(c);
@@ -218,6 +219,11 @@ pub fn has_quoted_keys(syntax: &Syntax, map: &SourceNode<'_>) -> bool {
     let NodeValue::Map(entries) = &map.value else { return false };
     let key = entries.iter().find(|(key, _)| !key.text.contains(MARK)).map(|(key, _)| syntax.range(key.id).start);
     key.and_then(|start| syntax.text().get(start..)).is_some_and(|rest| rest.starts_with('"'))
+}
+
+/// Returns true for a map in braces whose keys are in double quotes.
+pub fn is_json(syntax: &Syntax, map: &SourceNode<'_>) -> bool {
+    has_quoted_keys(syntax, map) && is_flow(syntax, map)
 }
 
 /// Returns a line break and the indentation of a column.

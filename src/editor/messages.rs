@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::analysis::{Analysis, SourceDocument};
+use super::facts::NamedFinding;
 use super::places::{self, SourceCall};
 use super::results::{MessageLevel, SourceMessage};
 use crate::facade::documents::findings::Level;
@@ -68,7 +69,7 @@ impl Analysis {
         if document.syntax.error.is_some() {
             return;
         }
-        for (level, lines, finding) in facts.findings(&self.options) {
+        for NamedFinding { level, finding, advice } in facts.findings(&self.options) {
             let range = finding.source.as_ref().map_or(0..0, |source| whole(document, &source.span));
             let is_unused = |known: &Diagnostic| {
                 known.code == Code::Unused && known.at.as_ref().is_some_and(|at| at.start == range.start)
@@ -83,7 +84,8 @@ impl Analysis {
             if is_known {
                 continue;
             }
-            let (range, text) = in_source(document, range, lines, finding);
+            let (range, text) = in_source(document, range, finding);
+            let advice = advice.as_ref().map_or_else(String::new, |advice| format!("\nhelp: {advice}"));
             messages.push(SourceMessage {
                 range: document.outer(range),
                 level: match level {
@@ -92,7 +94,7 @@ impl Analysis {
                     Level::Note => MessageLevel::Note,
                 },
                 code: finding.rule.id.as_str(),
-                message: format!("{text}\nthe runtime: {}", finding.rule.runtime),
+                message: format!("{text}\nthe runtime: {}{advice}", finding.rule.runtime),
                 related: Vec::new(),
                 unnecessary: matches!(finding.rule.id, RuleId::X_13 | RuleId::X_14),
                 replacement: None,
@@ -101,29 +103,27 @@ impl Analysis {
     }
 }
 
-/// Returns the part of the source that a finding is about, and its text without the path and the offset in the file.
-fn in_source(document: &SourceDocument, range: Range<usize>, lines: &str, finding: &Finding) -> (Range<usize>, String) {
-    let first = lines.lines().next().unwrap_or_default();
-    let text = first.split_once("]: ").map_or(first, |(_, text)| text);
-    let text = text.rfind(" (at byte ").map_or(text, |at| &text[..at]);
-    let Some(source) = &finding.source else { return (range, text.to_owned()) };
+/// Returns the part of the source that a finding is about, and its text without the path of the element.
+fn in_source(document: &SourceDocument, range: Range<usize>, finding: &Finding) -> (Range<usize>, String) {
+    let Finding { source, location, found, expected, .. } = finding;
+    let text = |path: &str| match path {
+        "" => format!("{found}, expected {expected}"),
+        path => format!("{path}: {found}, expected {expected}"),
+    };
+    let Some(source) = source else { return (range, text(&location.path)) };
     let trail = places::trail(&document.syntax, range.start);
     let call = SourceCall::around(&trail.places);
     if finding.rule.id == RuleId::O_1 && call.as_ref().is_some_and(SourceCall::lacks_out) {
-        let Finding { found, expected, .. } = finding;
-        let text = format!("the call has no `out`, so its arguments are the whole stack: {found}, expected {expected}");
-        return (range, text);
+        return (range, text("the call has no `out`, so its arguments are the whole stack"));
     }
     // What follows the element in the path: a field, or an argument.
-    let rest = ["values[", "instructions[", "delegates[", "operators["]
+    let end = ["values[", "instructions[", "delegates[", "operators["]
         .iter()
         .find_map(|list| source.path.find(list).and_then(|at| source.path[at..].find(']').map(|end| at + end + 1)));
-    let Some(rest) = rest.and_then(|end| text.strip_prefix(&source.path[..end])) else {
-        return (range, text.to_owned());
-    };
+    let Some(rest) = end.map(|end| &source.path[end..]) else { return (range, text(&source.path)) };
     let arg = rest.strip_prefix(".args[").and_then(|rest| rest.split(']').next()?.parse::<usize>().ok());
     let arg = call.and_then(|call| call.args.get(arg?)).map(|arg| document.syntax.range(arg.id));
-    (arg.unwrap_or(range), rest.trim_start_matches(['.', ':', ' ']).to_owned())
+    (arg.unwrap_or(range), text(rest.trim_start_matches(['.', ' '])))
 }
 
 /// Adds the error of the syntax, and the messages of the assembler that are not a consequence of it.
@@ -253,6 +253,17 @@ mod tests {
             [
                 "O-1 `aten::relu.out`: the call has no `out`, so its arguments are the whole stack: 1 argument for aten::relu.out, expected 3: self, out, result"
             ]
+        );
+    }
+
+    #[test]
+    fn a_finding_about_overlaps_has_advice() {
+        let text = "methods:\n  f:\n    values:\n      x: {tensor: float32, sizes: [2, 2], memory: {pool: 1, offset: 0}}\n      y: {tensor: float32, sizes: [2, 2], memory: {pool: 1, offset: 8}}\n    inputs: [x]\n    outputs: [y]\n    instructions:\n      - {kernel: aten::mm.out, args: [x, x], out: y}\n";
+        let found = analysis(text);
+        let all: Vec<&str> = found.diagnostics().iter().map(|message| &*message.message).collect();
+        assert!(
+            all.iter().any(|message| message.contains("\nhelp: without `memory` of `y` and `x`, the planner")),
+            "{all:?}"
         );
     }
 

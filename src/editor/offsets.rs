@@ -2,6 +2,17 @@
 
 use std::ops::Range;
 
+/// Returns the start of the line that an offset is in.
+pub(super) fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+/// Returns the range of the lines that a range is in, with the end of the last one.
+pub(super) fn whole_lines(text: &str, range: &Range<usize>) -> Range<usize> {
+    let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline + 1);
+    line_start(text, range.start)..end
+}
+
 /// Ranges of an original text, each with the range that replaces it in an edited text, in ascending order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OffsetMap(Vec<(Range<usize>, Range<usize>)>);

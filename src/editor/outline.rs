@@ -224,8 +224,8 @@ impl Analysis {
                     _ => (0, part.clone()),
                 };
                 let run = [(LensKind::Run, "run".to_owned())];
-                // The command writes into the tests that a pattern selects.
-                let is_pattern = key.text.contains(['*', '?', '/', ',']);
+                // The command writes into the tests that a pattern selects: of other methods, too, or only one.
+                let is_pattern = key.text.contains(['*', '/']);
                 let test = [
                     (LensKind::Test, format!("run {}", counted(tests as u64, "test"))),
                     (LensKind::Bless, "write outputs into tests".to_owned()),

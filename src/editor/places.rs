@@ -3,7 +3,7 @@
 
 use super::tree::Syntax;
 use crate::ir::shape::{self, Form, KeySpec, Shape};
-use pte_operators::{OperatorDescription, Role};
+use pte_operators::{Role, Signature};
 use pte_yaml::repeat;
 use pte_yaml::tree::{MapKey, NodeValue, SourceNode};
 
@@ -218,12 +218,12 @@ impl<'t> SourceCall<'t> {
 
     /// Returns true for a call whose operator has results, which `out` does not name.
     pub fn lacks_out(&self) -> bool {
-        let is_result = |operator: &OperatorDescription| {
-            let has = |role| operator.arguments.iter().any(|argument| argument.role == role);
-            has(Role::Out) || operator.returns.is_some() && !has(Role::InPlace)
+        let has_results = |Signature { args, result, .. }: &Signature| {
+            let has = |role| args.iter().any(|argument| argument.role == role);
+            has(Role::Out) || result.is_some() && !has(Role::InPlace)
         };
         entry(self.instruction, "out").is_none()
-            && OperatorDescription::find(self.name).is_some_and(|operator| is_result(&operator))
+            && pte_operators::find(self.name).is_some_and(|operator| has_results(&operator.signature))
     }
 
     /// Returns the call that the nodes of a trail are in.

@@ -19,6 +19,7 @@ use pte_model::program::test_cases::{TestCase, TestData};
 use pte_run::OutputValue;
 use pte_run::compare;
 use pte_yaml::format;
+use pte_yaml::template;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 /// YAML with new expected outputs, of [`Model::with_outputs`].
@@ -80,7 +81,7 @@ impl Model {
             edits.extend(edited.ok_or_else(|| self.refused(uneditable(outcome)))?);
             tests += 1;
         }
-        let text = applied(text, edits);
+        let text = template::replaced(text, edits).ok_or_else(|| self.refused("the outputs overlap".to_owned()))?;
         let files = printer.files(&text);
         self.verify(&text, &files, report)?;
         Ok(Blessed { text, files, tests })
@@ -251,11 +252,6 @@ fn position_of_nan(value: &OutputValue) -> Option<String> {
 
 /// A replacement of a part of the text.
 type Edit = (Range<usize>, String);
-
-fn applied(text: &str, edits: Vec<Edit>) -> String {
-    // Equal to the source if they overlapped, which is found out when the result is compared.
-    pte_yaml::template::replaced(text, edits).unwrap_or_else(|| text.to_owned())
-}
 
 /// A source with the ranges of its nodes.
 struct EditedSource<'t> {

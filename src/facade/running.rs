@@ -722,10 +722,9 @@ fn of_inputs(error: &Error, first: usize, lines: &[Option<&str>], label: &str) -
 /// Returns the declaration of a tensor in YAML: element type, sizes, and what is not the default.
 pub(crate) fn tensor_declaration(tensor: &Tensor) -> String {
     let Tensor { scalar_type, sizes, dim_order, shape_dynamism, .. } = tensor;
-    let order: Vec<u8> = dim_order.iter().flat_map(|order| order.iter().copied()).collect();
-    let order = match order.iter().zip(0u8..).all(|(found, expected)| *found == expected) {
-        true => String::new(),
-        false => format!(", dim_order: {order:?}"),
+    let order = match dim_order.as_ref().filter(|order| !order.is_contiguous()) {
+        Some(order) => format!(", dim_order: {:?}", &order[..]),
+        None => String::new(),
     };
     let dynamism = match *shape_dynamism {
         TensorShapeDynamism::STATIC => String::new(),

@@ -34,6 +34,18 @@ use pte_transform::weights::source::{self, SourceTensor};
 #[derive(Debug, Clone, Default)]
 pub struct NamedTensors(IndexMap<String, (TensorLayout, Blob)>);
 
+/// Returns a tensor as an `.npy`; `None` for an element type that NumPy does not have.
+///
+/// # Errors
+/// Data that cannot be read.
+pub(crate) fn npy_file(layout: &TensorLayout, data: &Blob) -> io::Result<Option<Vec<u8>>> {
+    let TensorLayout { scalar_type, sizes, dim_order } = layout;
+    let Some(mut file) = npy::header(*scalar_type, sizes) else { return Ok(None) };
+    let order = DimOrder::contiguous(sizes.len());
+    file.extend(data.clone().reordered(scalar_type.element_size(), sizes, dim_order, &order).to_vec()?);
+    Ok(Some(file))
+}
+
 impl NamedTensors {
     /// Reads the tensors of a `.safetensors`, `.ptd` or `.npy`; the array of the last one has the name of the file.
     ///
@@ -103,15 +115,12 @@ impl NamedTensors {
     /// An element type that NumPy does not have.
     pub fn to_npy(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let file = |(name, (layout, data)): (&String, &(TensorLayout, Blob))| {
-            let TensorLayout { scalar_type, sizes, dim_order } = layout;
-            let mut file = npy::header(*scalar_type, sizes).ok_or_else(|| {
-                let name = clipped(name);
+            let file = npy_file(layout, data)?.ok_or_else(|| {
+                let (name, scalar_type) = (clipped(name), layout.scalar_type);
                 io::Error::other(format!(
                     "`{name}` is of type {scalar_type}, which NumPy does not have; a .safetensors does"
                 ))
             })?;
-            let order = DimOrder::contiguous(sizes.len());
-            file.extend(data.clone().reordered(scalar_type.element_size(), sizes, dim_order, &order).to_vec()?);
             Ok((name.clone(), file))
         };
         self.0.iter().map(file).collect()
